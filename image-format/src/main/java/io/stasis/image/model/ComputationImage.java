@@ -1,0 +1,50 @@
+package io.stasis.image.model;
+
+import java.util.List;
+
+/**
+ * The whole tree of processes of one host in one generation, with what they share.
+ *
+ * @param root pid of the tree's root process
+ * @param processes live processes' pids, parents before children; the records lie in files of their own
+ * @param zombies processes that ended but were not waited for
+ * @param descriptions open file descriptions; an index here is an identity
+ * @param pipes pipes and FIFOs with their contents
+ * @param sharedObjects memory objects shared between mappings
+ * @param terminals terminals outside the tree
+ */
+public record ComputationImage(
+        int root,
+        List<Integer> processes,
+        List<Zombie> zombies,
+        List<OpenDescription> descriptions,
+        List<Pipe> pipes,
+        List<SharedObject> sharedObjects,
+        List<Terminal> terminals) {
+
+    /** A zombie; {@code waitStatus} is the status word wait4(2) will give to its parent. */
+    public record Zombie(ProcessImage.Identity identity, int waitStatus, int[] userIds, int[] groupIds) {}
+
+    /**
+     * @param path path of a FIFO, null for a pipe
+     * @param capacity F_GETPIPE_SZ in bytes
+     * @param contents bytes in flight
+     * @param packetLengths lengths of the packets in {@code contents} in packet mode (O_DIRECT), else empty
+     */
+    public record Pipe(FileReference path, int capacity, byte[] contents, int[] packetLengths) {}
+
+    /**
+     * @param size size of the object in bytes
+     * @param pageFile page file with its bytes, relative to the generation directory
+     */
+    public record SharedObject(long size, String pageFile) {}
+
+    /**
+     * @param path such as /dev/pts/3
+     * @param termios {@code struct termios2} as TCGETS2 returned it
+     * @param windowSize {@code struct winsize}
+     * @param foregroundGroup process group in the foreground, 0 when unknown
+     * @param session session whose controlling terminal it is, 0 for none
+     */
+    public record Terminal(String path, byte[] termios, byte[] windowSize, int foregroundGroup, int session) {}
+}
