@@ -1,0 +1,107 @@
+package io.stasis.tools.commands;
+
+import io.stasis.client.Json;
+import io.stasis.client.StasisClient;
+import io.stasis.client.StasisClient.Restarted;
+import io.stasis.tools.StasisCommand;
+import io.stasis.tools.launch.AgentStarter;
+import io.stasis.tools.output.ProgressLine;
+import io.stasis.tools.output.Text;
+import io.stasis.tools.terminal.Foreground;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Base64;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** {@code stasis restart}. */
+@Command(
+        name = "restart",
+        description = {
+            "Makes a program again from its image; it goes on where it was.",
+            "In the foreground, the default, the program is this command's child: it has the terminal, gets the signals that "
+                    + "are sent to this command, and the command exits with its status."
+        })
+public final class RestartCommand extends StasisCommand {
+    @Parameters(paramLabel = "DIR", description = "Image directory.")
+    private Path directory;
+
+    @Option(
+            names = "--generation",
+            paramLabel = "N",
+            description = "Take this generation. Default: the newest complete one.")
+    private int generation;
+
+    @Option(names = "--detach", description = "Return when the program runs; the agent looks after it.")
+    private boolean detach;
+
+    @Option(names = "--pidfile", paramLabel = "F", description = "Write the root process's pid to this file.")
+    private Path pidFile;
+
+    @Option(names = "--json", description = "Report as JSON, with --detach.")
+    private boolean json;
+
+    @Override
+    public Integer call() throws IOException {
+        if (generation < 0) {
+            throw usage("--generation takes a positive number");
+        }
+        if (json && !detach) {
+            throw usage("--json goes with --detach: in the foreground the output is the program's");
+        }
+        StasisClient agent = new AgentStarter(home()).connect();
+        return detach ? detached(agent) : foreground(agent);
+    }
+
+    private int detached(StasisClient agent) throws IOException {
+        Restarted program;
+        try (ProgressLine progress = new ProgressLine()) {
+            program = agent.restartDetached(directory, generation, progress);
+        }
+        writePid(program);
+        if (json) {
+            Map<String, Object> report = new LinkedHashMap<>();
+            report.put("name", program.name());
+            report.put("generation", program.generation());
+            report.put("pid", program.pid());
+            report.put("pids", program.pids());
+            report.put("totalNanos", program.totalNanos());
+            System.out.println(Json.write(report));
+        } else {
+            System.out.println(program.name() + ": generation " + program.generation() + " runs as process "
+                    + program.pid() + ", " + Text.count(program.pids().size(), "process", "processes")
+                    + ", restarted in " + Text.time(program.totalNanos()));
+        }
+        return 0;
+    }
+
+    private int foreground(StasisClient agent) throws IOException {
+        Foreground foreground = new Foreground();
+        int[] stub = new int[1];
+        Restarted program;
+        try (ProgressLine progress = new ProgressLine()) {
+            program = agent.restart(
+                    directory,
+                    generation,
+                    foreground.terminalPath(),
+                    path -> stub[0] = foreground.spawn(path),
+                    progress);
+        } catch (RuntimeException e) {
+            foreground.abandon(stub[0]);
+            throw e;
+        }
+        writePid(program);
+        byte[] settings = program.termios() == null ? null : Base64.getDecoder().decode(program.termios());
+        return foreground.follow(program.pid(), program.foregroundGroup(), settings);
+    }
+
+    private void writePid(Restarted program) throws IOException {
+        if (pidFile != null) {
+            Files.writeString(pidFile, program.pid() + "\n");
+        }
+    }
+}
