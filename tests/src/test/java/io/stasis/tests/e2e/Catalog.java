@@ -1,0 +1,45 @@
+package io.stasis.tests.e2e;
+
+import io.stasis.tests.harness.Program;
+import io.stasis.tests.harness.Programs;
+import java.util.stream.Stream;
+
+/** The programs that go through the whole cycle, and those that any user can run. */
+final class Catalog {
+    private Catalog() {}
+
+    /** Of all languages and libraries. */
+    static Stream<Program> languages() {
+        return Stream.of(
+                Programs.staticGlibc("counter"),
+                Programs.staticMusl("counter"),
+                Programs.c("counter"),
+                Programs.c("threads"),
+                Programs.staticGlibc("threads"),
+                Programs.staticMusl("threads"),
+                Programs.python("pipeline"),
+                Programs.bash("job"),
+                Programs.perl("counter"),
+                Programs.go("goroutines"),
+                Programs.java("Collector"),
+                Programs.olderJava("Collector"));
+    }
+
+    /** One for each kind of thing that the kernel keeps for a process. */
+    static Stream<Program> resources() {
+        return Stream.of(
+                Programs.c("memory"),
+                Programs.c("process"),
+                Programs.c("signals"),
+                Programs.c("credentials"),
+                Programs.c("sessions"),
+                Programs.c("zombies"),
+                Programs.c("descriptors"),
+                Programs.c("pipes"),
+                Programs.c("ring").with("50"));
+    }
+
+    static Stream<Program> all() {
+        return Stream.concat(languages(), resources());
+    }
+}
