@@ -107,6 +107,11 @@ public final class Libc {
         return Pointer.nativeValue(Native.getDirectBufferPointer(direct));
     }
 
+    /** A view of this process's own memory, such as pages it mapped itself. It stays valid as long as they are mapped. */
+    public static ByteBuffer memory(long address, int bytes) {
+        return new Pointer(address).getByteBuffer(0, bytes).order(ByteOrder.nativeOrder());
+    }
+
     /**
      * posix_spawn(3) of {@code path} with every signal at its default and none blocked. Descriptors without
      * FD_CLOEXEC are inherited. Unlike {@code ProcessBuilder} no thread waits for the child, which would take its ptrace

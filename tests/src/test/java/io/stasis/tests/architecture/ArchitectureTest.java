@@ -117,22 +117,20 @@ class ArchitectureTest {
 
     @ArchTest
     static final ArchRule packagesHaveNoCycles =
-            slices().assignedFrom(packagesButForTheRootOfTheBridge()).should().beFreeOfCycles();
+            slices().assignedFrom(packagesBelowTheModulesRoots()).should().beFreeOfCycles();
 
     /** A newcomer can keep about a dozen classes in mind. */
     @ArchTest
     static final ArchRule packagesAreSmall =
             classes().that().resideInAPackage("io.stasis..").should(new SmallPackages(16));
 
-    /** The root of the bridge holds the vocabulary of libc, such as descriptors that can be closed: one slice with it. */
-    private static SliceAssignment packagesButForTheRootOfTheBridge() {
+    /** A module's root package holds its vocabulary and puts it together, so it may know its parts and they it. */
+    private static SliceAssignment packagesBelowTheModulesRoots() {
         return new SliceAssignment() {
             @Override
             public SliceIdentifier getIdentifierOf(JavaClass type) {
                 String name = type.getPackageName();
-                return name.startsWith("io.stasis.")
-                        ? SliceIdentifier.of(name.equals("io.stasis.linux") ? "io.stasis.linux.libc" : name)
-                        : SliceIdentifier.ignore();
+                return name.matches("io\\.stasis\\.\\w+\\..*") ? SliceIdentifier.of(name) : SliceIdentifier.ignore();
             }
 
             @Override

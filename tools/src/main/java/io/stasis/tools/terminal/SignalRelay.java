@@ -90,7 +90,7 @@ public final class SignalRelay {
         int privateAnonymous = 0x22;
         long page = Libc.check(
                 Libc.call(SystemCall.MMAP, 0, PAGE, readWrite, privateAnonymous, -1, 0), "mmap for the signal relay");
-        new com.sun.jna.Pointer(page).getByteBuffer(0, code.remaining()).put(code);
+        Libc.memory(page, code.remaining()).put(code);
         Libc.check(Libc.call(SystemCall.MPROTECT, page, PAGE, readExecute), "mprotect for the signal relay");
         return page;
     }
