@@ -140,7 +140,8 @@ public final class Libc {
             posix_spawnattr_setflags(attributesPointer, (short) (0x04 | 0x08)); // SETSIGDEF | SETSIGMASK
             posix_spawnattr_setsigdefault(attributesPointer, Native.getDirectBufferPointer(all));
             posix_spawnattr_setsigmask(attributesPointer, Native.getDirectBufferPointer(none));
-            int error = posix_spawn(pid, path, null, attributesPointer, argvPointer, argvPointer.share(8L * strings.length));
+            int error = posix_spawn(
+                    pid, path, null, attributesPointer, argvPointer, argvPointer.share(8L * strings.length));
             if (error != 0) {
                 throw new KernelException("posix_spawn of " + path, error);
             }

@@ -1,0 +1,164 @@
+package io.stasis.linux.proc;
+
+import io.stasis.linux.Pid;
+import io.stasis.linux.Tid;
+import io.stasis.linux.libc.Libc;
+import io.stasis.linux.libc.SystemCall;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.OptionalLong;
+
+/**
+ * The small files of {@code /proc/P}, see proc(5). Reading personality, auxv, environ and wchan needs ptrace read
+ * access; timerslack of another process CAP_SYS_NICE as well.
+ */
+public final class ProcFiles {
+    /** RLIM_INFINITY. */
+    public static final long UNLIMITED = -1;
+
+    private static final int RLIM_NLIMITS = 16;
+
+    private ProcFiles() {}
+
+    public static int oomScoreAdj(Pid pid) {
+        return Procfs.read(pid, Procfs.file(pid, "oom_score_adj")).integer();
+    }
+
+    /** To lower it below the last value set by root needs CAP_SYS_RESOURCE ({@code EACCES}). */
+    public static void writeOomScoreAdj(Pid pid, int value) {
+        Procfs.write(pid, Procfs.file(pid, "oom_score_adj"), Integer.toString(value));
+    }
+
+    public static int coredumpFilter(Pid pid) {
+        return (int) Procfs.read(pid, Procfs.file(pid, "coredump_filter")).hex();
+    }
+
+    public static void writeCoredumpFilter(Pid pid, int value) {
+        Procfs.write(pid, Procfs.file(pid, "coredump_filter"), "0x" + Integer.toHexString(value));
+    }
+
+    public static long personality(Pid pid) {
+        return Procfs.read(pid, Procfs.file(pid, "personality")).hex();
+    }
+
+    /** Pairs of native longs, ended by AT_NULL. */
+    public static byte[] auxv(Pid pid) {
+        return Procfs.readBytes(pid, Procfs.file(pid, "auxv"));
+    }
+
+    /** NAME=value entries, each ended by a zero byte, as they stand in memory now. */
+    public static byte[] environ(Pid pid) {
+        return Procfs.readBytes(pid, Procfs.file(pid, "environ"));
+    }
+
+    /** Arguments; empty for zombies and kernel threads. */
+    public static List<String> cmdline(Pid pid) {
+        ProcText text = Procfs.read(pid, Procfs.file(pid, "cmdline"));
+        List<String> arguments = new ArrayList<>();
+        int start = 0;
+        for (int i = 0; i < text.length; i++) {
+            if (text.bytes[i] == 0) {
+                arguments.add(text.text(start, i));
+                start = i + 1;
+            }
+        }
+        if (start < text.length) {
+            arguments.add(text.text(start, text.length));
+        }
+        return List.copyOf(arguments);
+    }
+
+    /** Timer slack of the main thread in nanoseconds. */
+    public static long timerslack(Pid pid) {
+        return timerslack(pid, pid.leader());
+    }
+
+    /** Timer slack of a thread in nanoseconds. */
+    public static long timerslack(Pid pid, Tid tid) {
+        // Not below task/, but any thread id leads to its entry in /proc.
+        return Procfs.read(pid, "/proc/" + tid.value() + "/timerslack_ns").decimal();
+    }
+
+    /** The kernel function a thread sleeps in; "0" when it runs, is ours to trace no more, or the kernel hides it. */
+    public static String wchan(Pid pid, Tid tid) {
+        return Procfs.read(pid, Procfs.file(pid, tid, "wchan")).restOfLine();
+    }
+
+    /** Soft and hard limit of each RLIMIT_ number, {@link #UNLIMITED} for RLIM_INFINITY; getrlimit(2). */
+    public static long[][] limits(Pid pid) {
+        return parseLimits(Procfs.read(pid, Procfs.file(pid, "limits")));
+    }
+
+    static long[][] parseLimits(ProcText text) {
+        long[][] limits = new long[RLIM_NLIMITS][2];
+        text.skipLine();
+        for (int i = 0; i < RLIM_NLIMITS; i++) {
+            // A name of 25 columns, then two columns of numbers; the lines are in the order of the RLIMIT_ numbers.
+            text.position += 25;
+            limits[i][0] = limit(text);
+            limits[i][1] = limit(text);
+            text.skipLine();
+        }
+        return limits;
+    }
+
+    private static long limit(ProcText text) {
+        text.skipBlanks();
+        if (text.startsWith("unlimited")) {
+            text.position += "unlimited".length();
+            return UNLIMITED;
+        }
+        return text.decimal();
+    }
+
+    /**
+     * When a thread was last put on a processor or accounted there, in nanoseconds of the scheduler's clock: for one that
+     * sleeps about the time it fell asleep at the latest. Empty when the kernel has no {@code sched} file.
+     */
+    public static OptionalLong schedExecStart(Pid pid, Tid tid) {
+        return Procfs.tryRead(Procfs.file(pid, tid, "sched")) < 0
+                ? OptionalLong.empty()
+                : parseExecStart(Procfs.lastText());
+    }
+
+    static OptionalLong parseExecStart(ProcText text) {
+        while (!text.atEnd()) {
+            if (text.startsWith("se.exec_start")) {
+                text.key();
+                long millis = text.decimal();
+                text.position++;
+                return OptionalLong.of(millis * 1_000_000 + text.decimal());
+            }
+            text.skipLine();
+        }
+        return OptionalLong.empty();
+    }
+
+    /**
+     * The scheduler's clock minus CLOCK_MONOTONIC, in nanoseconds, good to a few microseconds; empty without {@code
+     * sched}. Sleeps briefly: a thread's time stamp is exact just after it was put on a processor. Stolen and interrupt
+     * time may be missing from the scheduler's clock, so calibrate close to the use.
+     */
+    public static OptionalLong schedClockOffset() {
+        ByteBuffer time = Libc.buffer(32);
+        long address = Libc.address(time);
+        Pid self = new Pid((int) Libc.call(SystemCall.GETPID));
+        Tid thread = new Tid((int) Libc.call(SystemCall.GETTID));
+        long[] samples = new long[9];
+        for (int i = 0; i < samples.length; i++) {
+            time.putLong(16, 0).putLong(24, 1000);
+            Libc.call(SystemCall.NANOSLEEP, address + 16, 0);
+            Libc.check(Libc.call(SystemCall.CLOCK_GETTIME, 1, address), "clock_gettime of CLOCK_MONOTONIC");
+            long now = time.getLong(0) * 1_000_000_000L + time.getLong(8);
+            OptionalLong start = schedExecStart(self, thread);
+            if (start.isEmpty()) {
+                return OptionalLong.empty();
+            }
+            samples[i] = start.getAsLong() - now;
+        }
+        Arrays.sort(samples);
+        return OptionalLong.of(samples[samples.length / 2]);
+    }
+}
