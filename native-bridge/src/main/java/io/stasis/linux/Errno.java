@@ -8,6 +8,7 @@ public final class Errno {
     public static final int EINTR = 4;
     public static final int EIO = 5;
     public static final int ENXIO = 6;
+    public static final int ENOEXEC = 8;
     public static final int EBADF = 9;
     public static final int ECHILD = 10;
     public static final int EAGAIN = 11;
@@ -27,6 +28,7 @@ public final class Errno {
     public static final int EROFS = 30;
     public static final int EPIPE = 32;
     public static final int ERANGE = 34;
+    public static final int ENAMETOOLONG = 36;
     public static final int ENOSYS = 38;
 
     private static final String[] NAMES = new String[134];

@@ -177,7 +177,7 @@ public final class Procfs {
     private void setPath(String name) {
         byte[] bytes = name.getBytes(StandardCharsets.UTF_8);
         if (bytes.length >= path.capacity()) {
-            throw new KernelException("path " + name, 36); // ENAMETOOLONG
+            throw new KernelException("path " + name, Errno.ENAMETOOLONG);
         }
         path.put(0, bytes).put(bytes.length, (byte) 0);
     }
