@@ -12,6 +12,7 @@ import java.util.List;
  * @param pipes pipes and FIFOs with their contents
  * @param sharedObjects memory objects shared between mappings
  * @param terminals terminals outside the tree
+ * @param savedFiles small files that were mapped shared and writable, put back when they are missing
  */
 public record ComputationImage(
         int root,
@@ -20,10 +21,14 @@ public record ComputationImage(
         List<OpenDescription> descriptions,
         List<Pipe> pipes,
         List<SharedObject> sharedObjects,
-        List<Terminal> terminals) {
+        List<Terminal> terminals,
+        List<SavedFile> savedFiles) {
 
     /** A zombie; {@code waitStatus} is the status word wait4(2) will give to its parent. */
     public record Zombie(ProcessImage.Identity identity, int waitStatus, int[] userIds, int[] groupIds) {}
+
+    /** A file with its content, at most 1 MiB. */
+    public record SavedFile(FileReference file, byte[] content) {}
 
     /**
      * @param path path of a FIFO, null for a pipe

@@ -34,16 +34,42 @@ public record StubProgram(Path file, long page, long entry) {
 
     private static final int CODE = 0xb0;
     private static final byte[] INSTRUCTIONS = {
-        (byte) 0xbf, 0x61, 0x6d, 0x61, 0x59, // mov edi, PR_SET_PTRACER
-        0x48, (byte) 0xc7, (byte) 0xc6, -1, -1, -1, -1, // mov rsi, PR_SET_PTRACER_ANY
-        0x31, (byte) 0xd2, // xor edx, edx
-        0x4d, 0x31, (byte) 0xd2, // xor r10, r10
-        0x4d, 0x31, (byte) 0xc0, // xor r8, r8
-        (byte) 0xb8, (byte) 157, 0, 0, 0, // mov eax, SYS_prctl
-        0x0f, 0x05, // syscall
-        (byte) 0xb8, 34, 0, 0, 0, // mov eax, SYS_pause
-        0x0f, 0x05, // syscall
-        (byte) 0xeb, (byte) 0xf7 // jmp to the second mov eax
+        (byte) 0xbf,
+        0x61,
+        0x6d,
+        0x61,
+        0x59, // mov edi, PR_SET_PTRACER
+        0x48,
+        (byte) 0xc7,
+        (byte) 0xc6,
+        -1,
+        -1,
+        -1,
+        -1, // mov rsi, PR_SET_PTRACER_ANY
+        0x31,
+        (byte) 0xd2, // xor edx, edx
+        0x4d,
+        0x31,
+        (byte) 0xd2, // xor r10, r10
+        0x4d,
+        0x31,
+        (byte) 0xc0, // xor r8, r8
+        (byte) 0xb8,
+        (byte) 157,
+        0,
+        0,
+        0, // mov eax, SYS_prctl
+        0x0f,
+        0x05, // syscall
+        (byte) 0xb8,
+        34,
+        0,
+        0,
+        0, // mov eax, SYS_pause
+        0x0f,
+        0x05, // syscall
+        (byte) 0xeb,
+        (byte) 0xf7 // jmp to the second mov eax
     };
 
     /**
@@ -69,9 +95,7 @@ public record StubProgram(Path file, long page, long entry) {
             Files.deleteIfExists(file);
             var ownerOnly = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
             try (var channel = Files.newByteChannel(
-                    file,
-                    java.util.Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE),
-                    ownerOnly)) {
+                    file, java.util.Set.of(StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), ownerOnly)) {
                 while (b.hasRemaining()) {
                     channel.write(b);
                 }

@@ -122,21 +122,22 @@ public final class PageScan implements AutoCloseable {
         while (true) {
             Method method = forced != null ? forced : best;
             count = 0;
-            long error =
-                    switch (method) {
-                        case SCAN_WITH_GUARDS -> scanBy(start, end, guards ? 0 : no | PAGE_IS_GUARD, any);
-                        case SCAN -> guards ? 0 : scanBy(start, end, no, any);
-                        case PAGEMAP -> {
-                            walk(start, end, sharedObject, guards);
-                            yield 0;
-                        }
-                    };
+            long error = switch (method) {
+                case SCAN_WITH_GUARDS -> scanBy(start, end, guards ? 0 : no | PAGE_IS_GUARD, any);
+                case SCAN -> guards ? 0 : scanBy(start, end, no, any);
+                case PAGEMAP -> {
+                    walk(start, end, sharedObject, guards);
+                    yield 0;
+                }
+            };
             if (error == 0) {
                 return Arrays.copyOf(found, count);
             }
             if (forced != null || !stepDown(method, error)) {
-                throw failure("PAGEMAP_SCAN of process " + pid + " at 0x" + Long.toHexString(start) + "-0x"
-                        + Long.toHexString(end), (int) -error);
+                throw failure(
+                        "PAGEMAP_SCAN of process " + pid + " at 0x" + Long.toHexString(start) + "-0x"
+                                + Long.toHexString(end),
+                        (int) -error);
             }
         }
     }
@@ -200,7 +201,8 @@ public final class PageScan implements AutoCloseable {
             }
             if (got < 8) {
                 int errno = got == 0 ? Errno.ESRCH : (int) -got;
-                throw failure("reading pagemap of process " + pid + " at 0x" + Long.toHexString(page << PAGE_SHIFT), errno);
+                throw failure(
+                        "reading pagemap of process " + pid + " at 0x" + Long.toHexString(page << PAGE_SHIFT), errno);
             }
             for (int i = 0; i + 8 <= got; i += 8, page++) {
                 long entry = regions.getLong(i);

@@ -58,8 +58,8 @@ public final class ProcessMemory implements AutoCloseable {
             total += ranges[2 * pair + 1] - ranges[2 * pair];
         }
         if (total > target.remaining()) {
-            throw new IllegalArgumentException(
-                    total + " bytes of process " + pid + " don't fit into a buffer with room for " + target.remaining());
+            throw new IllegalArgumentException(total + " bytes of process " + pid
+                    + " don't fit into a buffer with room for " + target.remaining());
         }
         if (!target.isDirect()) {
             for (int pair = fromPair; pair < toPair; pair++) {

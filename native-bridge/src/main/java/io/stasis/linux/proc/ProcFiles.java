@@ -86,6 +86,26 @@ public final class ProcFiles {
         return Procfs.read(pid, Procfs.file(pid, tid, "wchan")).restOfLine();
     }
 
+    /** Number of the system call a thread is blocked in, see proc_pid_syscall(5); -1 when it runs or is gone. */
+    public static long currentSystemCall(Pid pid, Tid tid) {
+        if (Procfs.tryRead(Procfs.file(pid, tid, "syscall")) <= 0) {
+            return -1;
+        }
+        ProcText text = Procfs.lastText();
+        int first = text.peek();
+        return first >= '0' && first <= '9' ? text.decimal() : -1;
+    }
+
+    /** Whether the process has timers of timer_create(2). */
+    public static boolean hasPosixTimers(Pid pid) {
+        return Procfs.tryRead(Procfs.file(pid, "timers")) > 0;
+    }
+
+    /** Whether ptrace(2) would let us read the process: the kernel asks the same question for its auxiliary vector. */
+    public static boolean mayTrace(Pid pid) {
+        return Procfs.tryRead(Procfs.file(pid, "auxv")) >= 0;
+    }
+
     /** Soft and hard limit of each RLIMIT_ number, {@link #UNLIMITED} for RLIM_INFINITY; getrlimit(2). */
     public static long[][] limits(Pid pid) {
         return parseLimits(Procfs.read(pid, Procfs.file(pid, "limits")));

@@ -2,6 +2,7 @@ package io.stasis.linux.proc;
 
 import io.stasis.linux.Pid;
 import io.stasis.linux.Tid;
+import java.util.Optional;
 
 /**
  * {@code /proc/P/stat}, or that of one thread, see proc_pid_stat(5). Of a process of somebody else an ordinary user sees
@@ -51,6 +52,18 @@ public record ProcStat(
     /** @throws NoSuchProcessException when it is gone; a zombie still has one */
     public static ProcStat read(Pid pid) {
         return parse(Procfs.read(pid, Procfs.file(pid, "stat")));
+    }
+
+    /** Empty when the process is gone. */
+    public static Optional<ProcStat> find(Pid pid) {
+        return Procfs.tryRead(Procfs.file(pid, "stat")) < 0 ? Optional.empty() : Optional.of(parse(Procfs.lastText()));
+    }
+
+    /** Empty when the thread is gone. */
+    public static Optional<ProcStat> find(Pid pid, Tid tid) {
+        return Procfs.tryRead(Procfs.file(pid, tid, "stat")) < 0
+                ? Optional.empty()
+                : Optional.of(parse(Procfs.lastText()));
     }
 
     public static ProcStat read(Pid pid, Tid tid) {

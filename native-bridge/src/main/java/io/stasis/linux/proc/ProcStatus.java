@@ -2,6 +2,7 @@ package io.stasis.linux.proc;
 
 import io.stasis.linux.Pid;
 import io.stasis.linux.Tid;
+import java.util.Optional;
 
 /**
  * {@code /proc/P/status}, or that of one thread, see proc_pid_status(5). Everybody may read it.
@@ -52,6 +53,18 @@ public record ProcStatus(
     /** @throws NoSuchProcessException when it is gone */
     public static ProcStatus read(Pid pid) {
         return parse(Procfs.read(pid, Procfs.file(pid, "status")));
+    }
+
+    /** Empty when the process is gone. */
+    public static Optional<ProcStatus> find(Pid pid) {
+        return Procfs.tryRead(Procfs.file(pid, "status")) < 0 ? Optional.empty() : Optional.of(parse(Procfs.lastText()));
+    }
+
+    /** Empty when the thread is gone. */
+    public static Optional<ProcStatus> find(Pid pid, Tid tid) {
+        return Procfs.tryRead(Procfs.file(pid, tid, "status")) < 0
+                ? Optional.empty()
+                : Optional.of(parse(Procfs.lastText()));
     }
 
     public static ProcStatus read(Pid pid, Tid tid) {

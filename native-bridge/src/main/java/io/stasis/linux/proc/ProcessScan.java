@@ -29,6 +29,12 @@ public final class ProcessScan {
         return Arrays.copyOf(pids, count);
     }
 
+    /** Whether one process's environment holds exactly the entry; false when it may not be read. */
+    public static boolean hasEnvironment(Pid pid, String assignment) {
+        return Procfs.tryRead(Procfs.file(pid, "environ")) > 0
+                && holds(Procfs.lastText(), assignment.getBytes(StandardCharsets.UTF_8));
+    }
+
     static boolean holds(ProcText environment, byte[] wanted) {
         byte[] bytes = environment.bytes;
         int entry = 0;

@@ -23,10 +23,16 @@ public final class Tasks {
                 : Procfs.lastText().integers();
     }
 
-    /** Children of all threads, ascending. @throws NoSuchProcessException when the process is gone */
+    /** Children of all threads, ascending; empty when the process is gone. */
     public static int[] childrenOf(Pid pid) {
         int[] all = new int[0];
-        for (int tid : threads(pid)) {
+        int[] tids;
+        try {
+            tids = threads(pid);
+        } catch (NoSuchProcessException e) {
+            return all;
+        }
+        for (int tid : tids) {
             int[] some = children(pid, new Tid(tid));
             if (some.length > 0) {
                 int before = all.length;
