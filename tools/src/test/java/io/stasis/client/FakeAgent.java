@@ -78,8 +78,35 @@ public final class FakeAgent implements AutoCloseable {
             if (line.equals(WAIT)) {
                 received.add(Json.readObject(reader.readLine()));
             } else {
-                send(channel, line);
+                send(channel, filled(line));
             }
+        }
+    }
+
+    /** Puts the pid that the client reported, and its process group once it leads one or has ended, into a line. */
+    private String filled(String line) throws IOException {
+        if (!line.contains("$PID")) {
+            return line;
+        }
+        long pid = Json.number(Json.object(received.getLast().get("spawned")), "pid", 0);
+        return line.replace("$PID", Long.toString(pid)).replace("$GROUP", Long.toString(group(pid)));
+    }
+
+    private static long group(long pid) throws IOException {
+        Path program = Path.of("/proc/" + pid);
+        if (Files.notExists(program.resolve("fd/0"))
+                || !Files.readSymbolicLink(program.resolve("fd/0")).toString().startsWith("/dev/pts/")) {
+            return 0;
+        }
+        // On a terminal the program makes a group of its own first.
+        while (true) {
+            String stat = Files.readString(program.resolve("stat"));
+            long group =
+                    Long.parseLong(stat.substring(stat.lastIndexOf(')') + 2).split(" ")[2]);
+            if (group == pid) {
+                return group;
+            }
+            Thread.onSpinWait();
         }
     }
 

@@ -32,8 +32,10 @@ public final class Foreground {
     private final boolean ownsTerminal;
 
     private byte[] programSettings;
+    private boolean given;
     private volatile int program;
     private volatile int programGroup;
+    private volatile boolean stopping;
 
     /** Remembers the terminal as it is and takes over the signals. */
     public Foreground() {
@@ -75,7 +77,7 @@ public final class Foreground {
         programSettings = settings;
         programGroup = foregroundGroup > 0 ? foregroundGroup : group(root);
         program = root;
-        boolean handsOver = ownsTerminal && foregroundGroup > 0 && foregroundGroup != ownGroup;
+        boolean handsOver = ownsTerminal && (foregroundGroup > 0 || settings != null);
         if (handsOver) {
             giveTerminal();
         }
@@ -89,12 +91,32 @@ public final class Foreground {
                 return (status & 0x7f) == 0 ? status >> 8 & 0xff : 128 + (status & 0x7f);
             }
             // Stop as the program did; the shell that started us sees it and continues us.
-            Libc.call(SystemCall.KILL, ProcessHandle.current().pid(), SIGSTOP);
+            stopping = true;
+            stopMyself();
             if (handsOver && inForeground()) {
                 giveTerminal();
             }
+            continueProgram(root);
+        }
+    }
+
+    /** Continues what the terminal's suspend key stops: the group in the foreground, and the root process. */
+    private void continueProgram(int root) {
+        if (programGroup != ownGroup) {
             Libc.call(SystemCall.KILL, -programGroup, SIGCONT);
         }
+        if (group(root) != programGroup || programGroup == ownGroup) {
+            Libc.call(SystemCall.KILL, root, SIGCONT);
+        }
+    }
+
+    /**
+     * Stops this process until it is continued. The signal goes to the calling thread, which takes it before it returns;
+     * sent to the process, another thread might take it while this one runs on.
+     */
+    private static void stopMyself() {
+        long process = Libc.call(SystemCall.GETPID);
+        Libc.call(SystemCall.TGKILL, process, Libc.call(SystemCall.GETTID), SIGSTOP);
     }
 
     private boolean inForeground() {
@@ -103,14 +125,16 @@ public final class Foreground {
 
     private synchronized void giveTerminal() {
         terminal.orElseThrow().give(programSettings, programGroup);
+        given = true;
     }
 
-    /** Takes the terminal back, if the program's group has it. */
+    /** Takes the terminal back, if the program has it: in the background it belongs to the shell. */
     private synchronized void takeTerminal(boolean stopped) {
-        Terminal mine = terminal.orElseThrow();
-        if (mine.foregroundGroup() == ownGroup) {
+        if (!given) {
             return;
         }
+        given = false;
+        Terminal mine = terminal.orElseThrow();
         if (stopped) {
             programSettings = mine.settings();
             programGroup = mine.foregroundGroup();
@@ -127,10 +151,15 @@ public final class Foreground {
             }
             return;
         }
+        if (signal == SIGCONT && stopping) {
+            // The one that ends our own stop: the waiting thread passes it on.
+            stopping = false;
+            return;
+        }
         int group = group(root);
         if (signal == SIGCONT && ownsTerminal && programGroup != ownGroup && inForeground()) {
             giveTerminal();
-            Libc.call(SystemCall.KILL, -programGroup, SIGCONT);
+            continueProgram(root);
         } else if (!kernel) {
             Libc.call(SystemCall.KILL, root, signal);
         } else if (group != ownGroup && group > 0) {
