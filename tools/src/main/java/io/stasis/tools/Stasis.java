@@ -1,11 +1,13 @@
 package io.stasis.tools;
 
+import io.stasis.tools.commands.AgentCommand;
 import io.stasis.tools.commands.CheckCommand;
 import io.stasis.tools.commands.CheckpointCommand;
 import io.stasis.tools.commands.KillCommand;
 import io.stasis.tools.commands.LaunchCommand;
 import io.stasis.tools.commands.PsCommand;
 import io.stasis.tools.commands.RestartCommand;
+import io.stasis.tools.demo.DemoCommand;
 import io.stasis.tools.launch.InheritedDescriptors;
 import java.util.List;
 import picocli.AutoComplete;
@@ -36,7 +38,7 @@ import picocli.CommandLine.HelpCommand;
         footer = {"", "'stasis help COMMAND' tells more about one command."})
 final class Stasis extends StasisCommand {
     /** Names of the subcommands in the order of the help text. */
-    static final List<String> COMMANDS = List.of("launch", "checkpoint", "restart", "ps", "kill", "check");
+    static final List<String> COMMANDS = List.of("launch", "checkpoint", "restart", "ps", "kill", "agent", "check", "demo");
 
     @Override
     public Integer call() {
@@ -51,6 +53,8 @@ final class Stasis extends StasisCommand {
             case "restart" -> new RestartCommand();
             case "ps" -> new PsCommand();
             case "kill" -> new KillCommand();
+            case "agent" -> new AgentCommand();
+            case "demo" -> new DemoCommand();
             case "check" -> new CheckCommand();
             default -> null;
         };
