@@ -58,8 +58,9 @@ public final class Main {
 
     private static int usageError(ParameterException error, String[] arguments) {
         CommandLine line = error.getCommandLine();
-        System.err.println("stasis: " + error.getMessage().replaceFirst("^Error: ", ""));
-        System.err.println("Try '" + line.getCommandSpec().qualifiedName() + " --help'.");
+        System.err.println(
+                "stasis: " + error.getMessage().replaceFirst("^Error: ", "").replaceAll("\\s*\\R\\s*", " ") + "; see '"
+                        + line.getCommandSpec().qualifiedName() + " --help'");
         return ExitCode.USAGE;
     }
 

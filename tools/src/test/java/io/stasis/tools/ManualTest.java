@@ -30,20 +30,26 @@ class ManualTest {
             if (option.hidden() || isCommon(option)) {
                 continue;
             }
-            assertThat(section).as("option of " + name).contains(option.longestName().replace("-", "\\-"));
+            assertThat(section)
+                    .as("option of " + name)
+                    .contains(option.longestName().replace("-", "\\-"));
         }
         section.lines()
-                .filter(line -> line.startsWith(".BR \\-\\-") || line.startsWith(".B \\-\\-") || line.startsWith(".BI \\-\\-"))
+                .filter(line ->
+                        line.startsWith(".BR \\-\\-") || line.startsWith(".B \\-\\-") || line.startsWith(".BI \\-\\-"))
                 .map(line -> line.split("[ \"=]+")[1].replace("\\-", "-"))
-                .forEach(option ->
-                        assertThat(command.optionsMap()).as("documented for " + name).containsKey(option));
+                .filter(option -> !option.equals("--"))
+                .forEach(option -> assertThat(command.optionsMap())
+                        .as("documented for " + name)
+                        .containsKey(option));
     }
 
     @Test
     void commonOptionsExitCodesAndVariablesAreDocumented() throws Exception {
         String page = Files.readString(PAGE);
         assertThat(page).contains("\\-\\-help", "\\-\\-version", "\\-\\-verbose", ".SH EXIT STATUS", ".SH ENVIRONMENT");
-        for (String variable : new String[] {"STASIS_HOME", "STASIS_HOST", "STASIS_JAVA_HOME", "STASIS_AOT", "STASIS_COOKIE"}) {
+        for (String variable :
+                new String[] {"STASIS_HOME", "STASIS_HOST", "STASIS_JAVA_HOME", "STASIS_AOT", "STASIS_COOKIE"}) {
             assertThat(page).contains(variable);
         }
         String codes = page.substring(page.indexOf(".SH EXIT STATUS"));
@@ -62,7 +68,9 @@ class ManualTest {
     }
 
     private static boolean isCommon(OptionSpec option) {
-        return option.usageHelp() || option.versionHelp() || option.longestName().equals("--verbose");
+        return option.usageHelp()
+                || option.versionHelp()
+                || option.longestName().equals("--verbose");
     }
 
     /** The text between a command's heading and the next heading. */
