@@ -5,18 +5,21 @@ stasis, home = sys.argv[1:]
 child, terminal = pty.fork()
 if child == 0:
     os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+unread = b""
 transcript = b""
 
 
 def expect(text):
-    global transcript
+    """Reads up to and including the text."""
+    global transcript, unread
     deadline = time.monotonic() + 30
-    seen = b""
-    while text not in seen:
+    while text not in unread:
         if not select.select([terminal], [], [], max(0, deadline - time.monotonic()))[0]:
-            sys.exit("expected %r, saw %r after\n%s" % (text, seen, transcript.decode(errors="replace")))
-        seen += os.read(terminal, 4096)
-    transcript += seen
+            sys.exit("expected %r, saw %r after\n%s" % (text, unread, transcript.decode(errors="replace")))
+        unread += os.read(terminal, 4096)
+    end = unread.index(text) + len(text)
+    transcript += unread[:end]
+    unread = unread[end:]
 
 
 def type_in(text, expected):
