@@ -82,7 +82,7 @@ static void limit(int resource, rlim_t soft, rlim_t hard) {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long thread_rounds;
 static volatile int quit;
-static int go[2];
+static int go[2], jail[2];
 
 static void *other_thread(void *argument) {
     (void)argument;
@@ -141,6 +141,20 @@ static void child(void) {
     _exit(6);
 }
 
+/* Lives in a root directory of its own, from which it sees nothing else; its status tells. */
+static void imprisoned(const char *prison) {
+    struct stat before, after;
+    must(!mkdir(prison, 0755) && !stat(prison, &before) && !chdir(prison) && !chroot(".") && !mkdir("inside", 0700));
+    must(!chdir("inside"));
+    char directory[100];
+    for (char byte; read(jail[0], &byte, 1) == 1;) {
+        if (stat("/", &after) || after.st_ino != before.st_ino || after.st_dev != before.st_dev) _exit(91);
+        if (!getcwd(directory, sizeof directory) || strcmp(directory, "/inside")) _exit(92);
+        if (byte == 'q') _exit(6);
+    }
+    _exit(93);
+}
+
 int main(int argc, char **argv) {
     begin(argc, argv);
     privileged = geteuid() == 0;
@@ -148,6 +162,14 @@ int main(int argc, char **argv) {
     pid_t pid = fork();
     must(pid >= 0);
     if (!pid) child();
+    pid_t prisoner = 0;
+    must(!pipe(jail));
+    if (privileged) {
+        char prison[4200];
+        snprintf(prison, sizeof prison, "%s.root", argv[1]);
+        must((prisoner = fork()) >= 0);
+        if (!prisoner) imprisoned(prison);
+    }
     must(!prctl(PR_SET_NAME, "main) R 1 2 3"));
     umask(0137);
     must(!chdir("/usr/share"));
@@ -176,6 +198,7 @@ int main(int argc, char **argv) {
     long last = 0;
     while (!stopped()) {
         must(write(go[1], "c", 1) == 1);
+        if (prisoner) must(write(jail[1], "c", 1) == 1);
         pthread_mutex_lock(&lock);
         check_process("of the main program");
         check_task("of the main thread");
@@ -184,9 +207,15 @@ int main(int argc, char **argv) {
         pthread_mutex_unlock(&lock);
         int status;
         must(waitpid(pid, &status, WNOHANG) == 0);
+        must(!prisoner || waitpid(prisoner, &status, WNOHANG) == 0);
         rest(4);
     }
     int status, seen = 0;
+    if (prisoner) {
+        must(write(jail[1], "q", 1) == 1);
+        must(waitpid(prisoner, &status, 0) == prisoner && WIFEXITED(status));
+        if (WEXITSTATUS(status) != 6) fail("the process with a root directory of its own ended with %d", WEXITSTATUS(status));
+    }
     must(write(go[1], "q", 1) == 1);
     for (int i = 0; i < 2; i++) {
         pid_t ended = wait(&status);

@@ -228,6 +228,12 @@ int main(int argc, char **argv) {
     struct itimerval off = {0};
     setitimer(ITIMER_REAL, &off, NULL);
     setitimer(ITIMER_PROF, &off, NULL);
+    pthread_mutex_lock(&lock);
+    quit = 1;
+    pthread_mutex_unlock(&lock);
+    must(!pthread_join(thread, NULL));
+    must(!pthread_join(handler, NULL));
+    must(in_handler == 2);
     if (virtual_alarms) fail("ITIMER_VIRTUAL came early");
     int values[20];
     for (int i = 0; i < 20; i++) values[i] = 100 + i;
@@ -236,11 +242,5 @@ int main(int argc, char **argv) {
     expect(SIGRTMIN + 2, SI_QUEUE, 5, values);
     expect(SIGTERM, SI_USER, 1, NULL);
     expect(SIGINT, thread_code, 1, NULL);
-    pthread_mutex_lock(&lock);
-    quit = 1;
-    pthread_mutex_unlock(&lock);
-    must(!pthread_join(thread, NULL));
-    must(!pthread_join(handler, NULL));
-    must(in_handler == 2);
     return done();
 }

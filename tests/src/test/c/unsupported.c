@@ -1,4 +1,8 @@
-/* Holds one descriptor or resource of a kind named on the command line, and counts. usage: unsupported PROGRESS KIND */
+/*
+ * Counts, and from the moment that the file PROGRESS.go exists holds one descriptor or resource of a kind; writes "holds".
+ *
+ * usage: unsupported PROGRESS KIND
+ */
 #include "check.h"
 #include <netinet/in.h>
 #include <sys/epoll.h>
@@ -11,14 +15,46 @@
 #include <sys/socket.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
-#include <signal.h>
 #include <arpa/inet.h>
+#include <linux/aio_abi.h>
+#include <linux/filter.h>
+#include <linux/io_uring.h>
+#include <linux/perf_event.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/fanotify.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+/* Kills the program at any call that it does not need itself, such as one that somebody injects. */
+static void confine(void) {
+    static const int allowed[] = {SYS_openat, SYS_open, SYS_write, SYS_close, SYS_clock_nanosleep, SYS_access, SYS_faccessat, SYS_exit_group,
+                                  SYS_getpid, SYS_restart_syscall, SYS_rt_sigreturn};
+    enum { COUNT = sizeof allowed / sizeof *allowed };
+    struct sock_filter code[COUNT + 3];
+    code[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    for (int i = 0; i < COUNT; i++)
+        code[1 + i] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)allowed[i], (unsigned char)(COUNT - i), 0);
+    code[COUNT + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    code[COUNT + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    struct sock_fprog program = {COUNT + 3, code};
+    must(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
 
 int main(int argc, char **argv) {
     begin(argc, argv);
     must(argc == 3);
     const char *kind = argv[2];
     int fd = -1;
+    char go[4200];
+    snprintf(go, sizeof go, "%s.go", argv[1]);
+    while (access(go, F_OK)) {
+        tick();
+        rest(2);
+    }
     if (!strcmp(kind, "tcp")) {
         struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -69,13 +105,90 @@ int main(int argc, char **argv) {
         struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
         must(!timer_create(CLOCK_MONOTONIC, &event, &timer));
     } else if (!strcmp(kind, "pidfd")) {
-        fd = syscall(434, getpid(), 0);
+        fd = syscall(SYS_pidfd_open, getpid(), 0);
+    } else if (!strcmp(kind, "fanotify")) {
+        fd = fanotify_init(FAN_CLASS_NOTIF, O_RDONLY);
+    } else if (!strcmp(kind, "packet")) {
+        fd = socket(AF_PACKET, SOCK_RAW, 0);
+    } else if (!strcmp(kind, "userfaultfd")) {
+        fd = syscall(SYS_userfaultfd, 1);
+    } else if (!strcmp(kind, "io_uring")) {
+        struct io_uring_params parameters = {0};
+        fd = syscall(SYS_io_uring_setup, 4, &parameters);
+    } else if (!strcmp(kind, "perf")) {
+        struct perf_event_attr attributes = {.type = PERF_TYPE_SOFTWARE, .size = sizeof attributes, .config = PERF_COUNT_SW_TASK_CLOCK};
+        fd = syscall(SYS_perf_event_open, &attributes, 0, -1, -1, 0);
+    } else if (!strcmp(kind, "ptmx")) {
+        fd = open("/dev/ptmx", O_RDWR | O_NOCTTY);
+    } else if (!strcmp(kind, "aio")) {
+        fd = 0;
+        aio_context_t context = 0;
+        must(!syscall(SYS_io_setup, 8, &context));
+    } else if (!strcmp(kind, "seccomp")) {
+        fd = 0;
+        confine();
+    } else if (!strcmp(kind, "mount-namespace")) {
+        fd = unshare(CLONE_NEWNS);
+    } else if (!strcmp(kind, "network-namespace")) {
+        fd = unshare(CLONE_NEWNET);
+    } else if (!strcmp(kind, "uts-namespace")) {
+        fd = unshare(CLONE_NEWUTS);
+    } else if (!strcmp(kind, "ipc-namespace")) {
+        fd = unshare(CLONE_NEWIPC);
+    } else if (!strcmp(kind, "pid-namespace")) {
+        fd = unshare(CLONE_NEWPID);
+        if (!fork())
+            for (;;) pause();
+    } else if (!strcmp(kind, "proc")) {
+        fd = open("/proc/self/status", O_RDONLY);
+        char text[64];
+        must(read(fd, text, 64) == 64);
+    } else if (!strcmp(kind, "deleted-directory")) {
+        char path[4200];
+        snprintf(path, sizeof path, "%s.deleted", argv[1]);
+        must(!mkdir(path, 0755) && !chdir(path) && !rmdir(path));
+        fd = 0;
+    } else if (!strcmp(kind, "deleted-mapping")) {
+        char path[4200];
+        snprintf(path, sizeof path, "%s.deleted", argv[1]);
+        int file = open(path, O_RDWR | O_CREAT, 0644);
+        must(!ftruncate(file, 8192));
+        char *memory = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        must(memory != MAP_FAILED && !unlink(path));
+        close(file);
+        strcpy(memory, "still here");
+        fd = 0;
+    } else if (!strcmp(kind, "deleted-program")) {
+        char path[4200];
+        ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+        must(n > 0);
+        path[n] = 0;
+        must(strstr(path, "deletable") && !unlink(path));
+        fd = 0;
+    } else if (!strcmp(kind, "flock")) {
+        char path[4200];
+        snprintf(path, sizeof path, "%s.lock", argv[1]);
+        fd = open(path, O_RDWR | O_CREAT, 0644);
+        must(!flock(fd, LOCK_EX));
+    } else if (!strcmp(kind, "lease")) {
+        char path[4200];
+        snprintf(path, sizeof path, "%s.lease", argv[1]);
+        fd = open(path, O_RDWR | O_CREAT, 0644);
+        must(!fcntl(fd, F_SETLEASE, F_WRLCK));
+    } else if (!strcmp(kind, "owner")) {
+        int ends[2];
+        must(!pipe(ends));
+        fd = ends[0];
+        must(!fcntl(fd, F_SETSIG, SIGURG) && !fcntl(fd, F_SETOWN, getpid()));
+        must(!fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK));
     } else {
         fail("unknown kind %s", kind);
     }
     must(fd >= 0);
+    report("holds");
     while (!stopped()) {
         tick();
+        if (!strcmp(kind, "owner")) must(fcntl(fd, F_GETOWN) == getpid() && fcntl(fd, F_GETSIG) == SIGURG && fcntl(fd, F_GETFL) & O_ASYNC);
         rest(2);
     }
     return done();

@@ -36,6 +36,10 @@ final class Catalog {
                 Programs.c("zombies"),
                 Programs.c("descriptors"),
                 Programs.c("pipes"),
+                Programs.c("forker"),
+                Programs.c("storm"),
+                Programs.c("threadstate"),
+                Programs.c("threads").with("250"),
                 Programs.c("ring").with("50"));
     }
 

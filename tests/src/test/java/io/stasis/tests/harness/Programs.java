@@ -44,7 +44,7 @@ public final class Programs {
         Path file = SOURCES.resolve("c/" + source + ".c");
         Path program = BUILT.resolve(target);
         var command = new ArrayList<>(List.of(compiler));
-        command.addAll(List.of("-O2", "-Wall", "-Wextra", "-o", program + ".new", file.toString()));
+        command.addAll(List.of("-O2", "-Wall", "-Wextra", "-o", program + ".new", file.toString(), "-lm"));
         build(program, List.of(file, SOURCES.resolve("c/check.h")), command, debianPackage);
         return new Program(target, List.of(program.toString()));
     }

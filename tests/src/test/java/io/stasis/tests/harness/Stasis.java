@@ -47,6 +47,7 @@ public final class Stasis
     private final Account account;
     private final Map<String, String> environment = new HashMap<>();
     private final List<Target> targets = new ArrayList<>();
+    private List<String> prefix = List.of();
     private final String mark = UUID.randomUUID().toString();
     private Path base;
     private Path executable;
@@ -87,6 +88,8 @@ public final class Stasis
         if (account.uid() != Account.current() && !account.reaches(executable)) {
             copyProduct(root);
         }
+        // Now, and not in the background of the first commands.
+        await(command("make-caches"), Await.PATIENCE.multipliedBy(3)).expectSuccess();
     }
 
     /** For a user who cannot reach the source tree. */
@@ -107,6 +110,12 @@ public final class Stasis
     /** Runs on another file system, as another host, ...: a variable for all commands from now on. */
     public Stasis withEnvironment(String name, String value) {
         environment.put(name, value);
+        return this;
+    }
+
+    /** Runs all commands from now on by way of another, such as {@code nsenter}, which must become them by execve(2). */
+    public Stasis within(String... wrapper) {
+        prefix = List.of(wrapper);
         return this;
     }
 
@@ -138,12 +147,16 @@ public final class Stasis
         var command = new ArrayList<>(prefix);
         command.add(executable.toString());
         command.addAll(arguments);
+        return await(command, Await.PATIENCE);
+    }
+
+    private CommandResult await(List<String> command, Duration patience) {
         Path out = fresh("out");
         Path err = fresh("err");
         long started = System.nanoTime();
         Process process = start(command, out, err);
         try {
-            if (!process.waitFor(Await.PATIENCE.toSeconds(), TimeUnit.SECONDS)) {
+            if (!process.waitFor(patience.toSeconds(), TimeUnit.SECONDS)) {
                 process.destroyForcibly().waitFor();
                 throw new AssertionError("no end of " + String.join(" ", command) + "\n" + Files.readString(out) + "\n"
                         + Files.readString(err));
@@ -162,6 +175,15 @@ public final class Stasis
         }
     }
 
+    /** Runs a Python driver of src/test/python, which runs the product itself: DRIVER STASIS DIRECTORY ARGUMENT... */
+    public CommandResult drive(String driver, String... arguments) {
+        var command = new ArrayList<>(Programs.python(driver).command());
+        command.add(executable.toString());
+        command.add(work().toString());
+        command.addAll(List.of(arguments));
+        return await(command, Await.PATIENCE.multipliedBy(5));
+    }
+
     private Path fresh(String suffix) {
         try {
             return Files.createTempFile(base, "", "." + suffix);
@@ -172,7 +194,9 @@ public final class Stasis
 
     /** Starts any command as the account, with /dev/null as input. */
     Process start(List<String> command, Path out, Path err) {
-        var builder = new ProcessBuilder(account.run(command))
+        var whole = new ArrayList<>(prefix);
+        whole.addAll(account.run(command));
+        var builder = new ProcessBuilder(whole)
                 .redirectInput(new File("/dev/null"))
                 .redirectOutput(ProcessBuilder.Redirect.appendTo(out.toFile()))
                 .redirectError(ProcessBuilder.Redirect.appendTo(err.toFile()))
@@ -189,10 +213,28 @@ public final class Stasis
 
     /** Starts a program with {@code stasis launch} and waits for its first tick. */
     public Target launch(Program program) {
+        return launchWith(List.of(), program);
+    }
+
+    /** @param options of {@code stasis launch} */
+    public Target launchWith(List<String> options, Program program) {
         var target = prepare(program);
-        target.launch();
+        target.launch(options);
         target.awaitTicks(1);
         return target;
+    }
+
+    /** Starts a program as part of a computation that several programs make, with one image directory. */
+    public Target launch(Program program, String name, Path image) {
+        var target = prepare(program, name, image);
+        target.launch(List.of());
+        target.awaitTicks(1);
+        return target;
+    }
+
+    /** Starts a command of the product that goes on until it is ended, such as an agent in the foreground. */
+    public Process start(String... arguments) {
+        return start(command(arguments), work().resolve("foreground.out"), work().resolve("foreground.err"));
     }
 
     /** Starts a program without the product. */
@@ -204,7 +246,10 @@ public final class Stasis
     }
 
     private Target prepare(Program program) {
-        String name = "t" + ++launched;
+        return prepare(program, "t" + ++launched, null);
+    }
+
+    private Target prepare(Program program, String name, Path image) {
         if (!programs.equals(Programs.built())) {
             program = forSomebodyElse(program);
         }
@@ -215,7 +260,7 @@ public final class Stasis
             throw new UncheckedIOException(e);
         }
         account.own(directory);
-        var target = new Target(this, program, name, directory);
+        var target = new Target(this, program, name, directory, image == null ? directory.resolve("image") : image);
         targets.add(target);
         return target;
     }
@@ -255,7 +300,7 @@ public final class Stasis
 
     private static boolean isAgent(long pid) {
         try {
-            return Files.readString(Path.of("/proc/" + pid + "/cmdline")).contains("io.stasis");
+            return Files.readString(Path.of("/proc/" + pid + "/cmdline")).contains("io.stasis.tools.Main\0agent\0");
         } catch (IOException | RuntimeException e) {
             return false;
         }

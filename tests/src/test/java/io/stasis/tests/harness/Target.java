@@ -12,20 +12,24 @@ public final class Target {
     private final Program program;
     private final String name;
     private final Path directory;
+    private final Path image;
     private final Progress progress;
     private Process process;
     private long pid;
 
-    Target(Stasis stasis, Program program, String name, Path directory) {
+    Target(Stasis stasis, Program program, String name, Path directory, Path image) {
         this.stasis = stasis;
         this.program = program;
         this.name = name;
         this.directory = directory;
+        this.image = image;
         this.progress = new Progress(directory.resolve("progress"));
     }
 
-    void launch() {
-        var command = stasis.command("launch", "--name", name, "--dir", image().toString(), "--");
+    void launch(List<String> options) {
+        var command = stasis.command("launch", "--name", name, "--dir", image().toString());
+        command.addAll(options);
+        command.add("--");
         command.addAll(program.commandLine(progress));
         process = stasis.start(command, out(), err());
         pid = process.pid();
@@ -51,7 +55,7 @@ public final class Target {
 
     /** The computation's image directory. */
     public Path image() {
-        return directory.resolve("image");
+        return image;
     }
 
     Path directory() {
@@ -74,7 +78,7 @@ public final class Target {
                 () -> {
                     progress.checkUnharmed();
                     boolean there = progress.ticks() >= ticks;
-                    if (!there && !process.isAlive()) {
+                    if (!there && !process.isAlive() && !ProcessTable.exists(pid)) {
                         throw new AssertionError(program + " ended with status " + process.exitValue() + " before tick "
                                 + ticks + "\n" + story());
                     }
@@ -86,6 +90,35 @@ public final class Target {
     /** Waits until the program has visibly gone on. */
     public void awaitMoreTicks() {
         awaitTicks(progress.ticks() + 5);
+    }
+
+    /** Waits until the program has written this line. */
+    public void awaitLine(String line) {
+        Await.until(
+                program + " has written \"" + line + "\"",
+                Await.PATIENCE,
+                () -> {
+                    progress.checkUnharmed();
+                    return progress.lines().contains(line);
+                },
+                this::story);
+    }
+
+    /** Waits until a tick that was made once has been made again, in another life. */
+    public void awaitTickAgain(long tick) {
+        Await.until(
+                program + " has made tick " + tick + " again",
+                Await.PATIENCE,
+                () -> {
+                    progress.checkUnharmed();
+                    return java.util.Collections.frequency(progress.lines(), "tick " + tick) > 1;
+                },
+                this::story);
+    }
+
+    /** A checkpoint after which the program runs on, which is not waited for. */
+    public JsonNode checkpointOnly() {
+        return checkpointWith();
     }
 
     /** A checkpoint after which the program runs on. Returns what the command reported of the generation. */
@@ -120,8 +153,8 @@ public final class Target {
     }
 
     /** Restarts the newest generation in the foreground: the command goes on as long as the program. */
-    public void restart() {
-        restartOnly();
+    public void restart(String... options) {
+        restartOnly(options);
         awaitMoreTicks();
         if (!ProcessTable.tree(process.pid()).contains(pid)) {
             throw new AssertionError("process " + pid + " is no child of the restart command " + process.pid() + "\n"
@@ -129,8 +162,12 @@ public final class Target {
         }
     }
 
-    void restartOnly() {
-        process = stasis.start(stasis.command("restart", image().toString()), out(), err());
+    /** Starts the restart command and does not wait for anything. */
+    public void restartOnly(String... options) {
+        var command = new ArrayList<>(stasis.command("restart"));
+        command.addAll(List.of(options));
+        command.add(image().toString());
+        process = stasis.start(command, out(), err());
     }
 
     /** What a command line that restarts this target's image says, detached from the terminal. */
@@ -143,6 +180,12 @@ public final class Target {
 
     /** Lets the program end by itself; its status, its last checks and its count must be right. */
     public void finish() {
+        end();
+        progress.checkGapless();
+    }
+
+    /** Like {@link #finish}, for a program that went back to an older generation. */
+    public void end() {
         progress.checkUnharmed();
         progress.stop();
         awaitEnd();
@@ -153,7 +196,6 @@ public final class Target {
         if (!progress.lines().getLast().equals("done")) {
             throw new AssertionError(program + " did not come to its end\n" + story());
         }
-        progress.checkGapless();
     }
 
     /** Waits until the program, or the command that restarted it, has ended. Returns its exit status. */
