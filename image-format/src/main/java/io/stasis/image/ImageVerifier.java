@@ -1,0 +1,105 @@
+package io.stasis.image;
+
+import io.stasis.image.log.EventLog;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Stream;
+
+/**
+ * Reads every byte of a generation and holds it against the manifest: which files there are, their sizes and checksums,
+ * the checksums inside page files and records, the chain of the event log.
+ */
+public final class ImageVerifier {
+    /** Name of the log slice in a generation. */
+    public static final String LOG = "events.log";
+
+    private ImageVerifier() {}
+
+    /** What is wrong, one sentence each that names the file; empty when all is well. */
+    public static List<String> verify(Path generation) {
+        List<String> findings = new ArrayList<>();
+        Manifest manifest;
+        try {
+            manifest = Manifest.read(generation);
+        } catch (ImageException e) {
+            return List.of(e.getMessage());
+        }
+        Map<String, Path> present = filesOf(generation, findings);
+        present.remove(Manifest.NAME);
+        for (Manifest.FileEntry entry : manifest.files()) {
+            Path file = present.remove(entry.name());
+            if (file == null) {
+                findings.add("the image is incomplete: " + generation.resolve(entry.name()) + " is missing");
+            } else {
+                check(entry, file, findings);
+            }
+        }
+        present.values().forEach(extra -> findings.add(extra + " does not belong to the image"));
+        if (findings.isEmpty()) {
+            checkLog(manifest, generation, findings);
+        }
+        return findings;
+    }
+
+    private static Map<String, Path> filesOf(Path generation, List<String> findings) {
+        Map<String, Path> files = new TreeMap<>();
+        try (Stream<Path> all = Files.walk(generation)) {
+            for (Path path : all.toList()) {
+                if (Files.isRegularFile(path, LinkOption.NOFOLLOW_LINKS)) {
+                    files.put(generation.relativize(path).toString(), path);
+                } else if (!Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS)) {
+                    findings.add(path + " is neither file nor directory and does not belong to the image");
+                }
+            }
+        } catch (IOException e) {
+            findings.add("cannot list " + generation + ": " + e.getMessage());
+        }
+        return files;
+    }
+
+    private static void check(Manifest.FileEntry entry, Path file, List<String> findings) {
+        try {
+            FileSummary summary = PrivateFiles.summarize(file);
+            if (summary.size() != entry.size()) {
+                findings.add(file + " is damaged: it has " + summary.size() + " bytes instead of " + entry.size());
+            } else if (!String.format("%08x", summary.crc32c()).equals(entry.crc32c())) {
+                findings.add(file + " is damaged: its checksum is wrong" + where(file));
+            }
+        } catch (ImageException e) {
+            findings.add(e.getMessage());
+        }
+    }
+
+    /** Where in a page file the damage is. */
+    private static String where(Path file) {
+        if (!file.toString().endsWith(".pages")) {
+            return "";
+        }
+        try (PageFile pages = PageFile.open(file)) {
+            pages.verify();
+            return "";
+        } catch (ImageException e) {
+            return " (" + e.getMessage() + ")";
+        }
+    }
+
+    private static void checkLog(Manifest manifest, Path generation, List<String> findings) {
+        if (manifest.logHead() == null) {
+            return;
+        }
+        try (EventLog log = EventLog.openReadOnly(generation.resolve(LOG))) {
+            if (!HexFormat.of().formatHex(log.head()).equals(manifest.logHead())) {
+                findings.add(generation.resolve(LOG) + " is damaged: it ends otherwise than the manifest says");
+            }
+        } catch (ImageException e) {
+            findings.add(e.getMessage());
+        }
+    }
+}
