@@ -1,0 +1,169 @@
+package io.stasis.engine.capture;
+
+import io.stasis.engine.Engine.Problem;
+import io.stasis.engine.EngineException;
+import io.stasis.image.model.ComputationImage.SavedFile;
+import io.stasis.image.model.FileReference;
+import io.stasis.image.model.MemoryImage.Backing;
+import io.stasis.image.model.MemoryImage.Mapping;
+import io.stasis.linux.Pid;
+import io.stasis.linux.proc.FileStatus;
+import io.stasis.linux.proc.Mappings;
+import io.stasis.linux.proc.MappingInfo;
+import io.stasis.linux.ptrace.RemoteProcess.VdsoMapping;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Mappings of the processes of one tree: what lies behind each, and which of them share memory.
+ *
+ * <p>Shared anonymous memory is one object for all mappings of the same inode (of the kernel's own tmpfs), in one
+ * process or several. Mappings that cannot be captured are told by {@link #problems}.
+ */
+final class AddressSpaceReader {
+    private static final int PROT_READ = 1;
+    private static final int PROT_WRITE = 2;
+    private static final int PROT_EXEC = 4;
+    private static final long SAVED_FILE_BYTES = 1 << 20;
+    private static final Set<String> KERNEL = Set.of("[vdso]", "[vvar]", "[vvar_vclock]");
+    private static final String SHARED_ANONYMOUS = "/dev/zero";
+
+    /** One object of shared memory and how much of it is mapped somewhere. */
+    static final class SharedObjectInfo {
+        final int index;
+        long size;
+        int pid;
+        final List<long[]> mapped = new ArrayList<>(); // {pid, address, offset, length}
+
+        SharedObjectInfo(int index) {
+            this.index = index;
+        }
+    }
+
+    private record Inode(int major, int minor, long inode) {}
+
+    private final Map<Inode, SharedObjectInfo> shared = new HashMap<>();
+    private final List<SharedObjectInfo> objects = new ArrayList<>();
+    private final Map<String, FileReference> files = new HashMap<>();
+    private final Map<String, SavedFile> saved = new LinkedHashMap<>();
+
+    /** Everything in the address space that a checkpoint refuses. Freezes nothing. */
+    List<Problem> problems(Pid pid) {
+        List<Problem> problems = new ArrayList<>();
+        for (MappingInfo mapping : Mappings.readMaps(pid)) {
+            String path = mapping.path();
+            String name = "mapping " + Long.toHexString(mapping.start()) + " of " + path;
+            if (path.startsWith("/SYSV")) {
+                problems.add(problem(pid, name, "System V shared memory is not supported", "use mmap or POSIX shm"));
+            } else if (path.startsWith("/memfd:")) {
+                problems.add(problem(pid, name, "memory of memfd_create is not supported", "use a file"));
+            } else if (path.equals("/[aio]") || path.startsWith("anon_inode:") || path.startsWith("socket:")) {
+                problems.add(problem(pid, name, "the kernel's own memory object is not supported", "close it first"));
+            } else if (path.startsWith("/dev/") && !path.equals(SHARED_ANONYMOUS) && !path.startsWith("/dev/shm/")) {
+                problems.add(problem(pid, name, "device memory is not supported", "close the device first"));
+            } else if (mapping.deleted() && !path.equals(SHARED_ANONYMOUS)) {
+                problems.add(problem(
+                        pid, name, "the mapped file was deleted", "keep the file, or restart the program with the new"
+                                + " version"));
+            }
+        }
+        return problems;
+    }
+
+    private static Problem problem(Pid pid, String resource, String reason, String advice) {
+        return new Problem(pid.value(), -1, resource, reason, advice);
+    }
+
+    /** The mappings as the image keeps them; registers shared objects. To be asked before anything is injected. */
+    List<Mapping> read(Pid pid) {
+        List<Mapping> mappings = new ArrayList<>();
+        for (MappingInfo info : Mappings.read(pid)) {
+            if (info.path().equals("[vsyscall]")) {
+                continue;
+            }
+            int protection = (info.read() ? PROT_READ : 0) | (info.write() ? PROT_WRITE : 0) | (info.exec() ? PROT_EXEC : 0);
+            mappings.add(new Mapping(
+                    info.start(), info.end(), protection, info.shared(), backing(pid, info), info.vmFlags()));
+        }
+        return mappings;
+    }
+
+    private Backing backing(Pid pid, MappingInfo info) {
+        String path = info.path();
+        if (KERNEL.contains(path)) {
+            return new Backing.Kernel(path);
+        }
+        if (info.inode() == 0) {
+            return new Backing.Anonymous();
+        }
+        if (path.equals(SHARED_ANONYMOUS) && info.deleted()) {
+            if (!info.shared()) {
+                return new Backing.Anonymous();
+            }
+            SharedObjectInfo object = shared.computeIfAbsent(
+                    new Inode(info.devMajor(), info.devMinor(), info.inode()), inode -> {
+                        SharedObjectInfo created = new SharedObjectInfo(objects.size());
+                        objects.add(created);
+                        return created;
+                    });
+            object.size = Math.max(object.size, info.offset() + info.end() - info.start());
+            object.mapped.add(new long[] {pid.value(), info.start(), info.offset(), info.end() - info.start()});
+            return new Backing.SharedMemory(object.index, info.offset());
+        }
+        FileReference file = file(pid, path);
+        if (info.shared() && info.hasVmFlag("mw")) {
+            saveIfSmall(pid, file);
+        }
+        return new Backing.MappedFile(file, info.offset());
+    }
+
+    private void saveIfSmall(Pid pid, FileReference file) {
+        if (file.size() > SAVED_FILE_BYTES || saved.containsKey(file.path())) {
+            return;
+        }
+        try {
+            byte[] content = Files.readAllBytes(Path.of("/proc/" + pid + "/root" + file.path()));
+            saved.put(file.path(), new SavedFile(file, content));
+        } catch (IOException e) {
+            throw new EngineException(
+                    EngineException.Kind.FAILED, "cannot read the mapped file " + file.path() + ": " + e, e);
+        }
+    }
+
+    /** Small files that are mapped shared and writable: they often vanish with the process. */
+    List<SavedFile> savedFiles() {
+        return List.copyOf(saved.values());
+    }
+
+    FileReference file(Pid pid, String path) {
+        return files.computeIfAbsent(path, p -> {
+            FileStatus status = FileStatus.of("/proc/" + pid + "/root" + p);
+            return new FileReference(
+                    p, status.dev(), status.ino(), status.mode(), status.size(), status.mtimeNanos());
+        });
+    }
+
+    List<SharedObjectInfo> sharedObjects() {
+        return objects;
+    }
+
+    /** Where the vDSO lies. */
+    static VdsoMapping vdso(List<Mapping> mappings, Pid pid) {
+        for (Mapping mapping : mappings) {
+            if (mapping.backing() instanceof Backing.Kernel(String name) && name.equals("[vdso]")) {
+                return new VdsoMapping(mapping.start(), mapping.end());
+            }
+        }
+        throw new EngineException(
+                EngineException.Kind.UNSUPPORTED,
+                "process " + pid + " has no vDSO, whose mapping a checkpoint needs for its first system call;"
+                        + " start it without vdso=0");
+    }
+}

@@ -1,0 +1,151 @@
+package io.stasis.engine.capture;
+
+import io.stasis.engine.CheckpointRequest;
+import io.stasis.engine.Outcome;
+import io.stasis.engine.Outcome.ImageFile;
+import io.stasis.engine.Outcome.ProcessSummary;
+import io.stasis.engine.ProcessKey;
+import io.stasis.engine.capture.AddressSpaceReader.SharedObjectInfo;
+import io.stasis.image.PageFile;
+import io.stasis.image.RecordFile;
+import io.stasis.image.model.ComputationImage;
+import io.stasis.image.model.ComputationImage.SharedObject;
+import io.stasis.image.model.DescriptorEntry;
+import io.stasis.image.model.MemoryImage;
+import io.stasis.image.model.MemoryImage.Mapping;
+import io.stasis.image.model.ProcessImage;
+import io.stasis.linux.memory.PageScan;
+import io.stasis.linux.proc.ProcFiles;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Writes this host's files of one generation. */
+final class ImageWriter implements AutoCloseable {
+    private static final String TREE = "tree";
+
+    private record Captured(List<Mapping> mappings, List<DescriptorEntry> descriptors, ProcessReader.State state) {}
+
+    private final CheckpointRequest request;
+    private final AddressSpaceReader spaces;
+    private final PageWriter pages = new PageWriter();
+    private final Map<ProcessKey, Captured> captured = new HashMap<>();
+    private final List<ImageFile> files = new ArrayList<>();
+    private final List<ProcessSummary> summaries = new ArrayList<>();
+
+    ImageWriter(CheckpointRequest request, AddressSpaceReader spaces) {
+        this.request = request;
+        this.spaces = spaces;
+    }
+
+    void add(
+            FrozenProcess process, List<Mapping> mappings, List<DescriptorEntry> entries, ProcessReader.State state) {
+        captured.put(process.key(), new Captured(mappings, entries, state));
+    }
+
+    Outcome.Written write(FrozenProcess process) {
+        long started = System.nanoTime();
+        Captured what = captured.get(process.key());
+        ProcessReader.State state = what.state;
+        String pageName = process.key().pid() + ".pages";
+        PageWriter.Count count;
+        long pageBytes;
+        try (PageFile.Writer writer = PageFile.create(path(pageName));
+                PageScan scan = PageScan.open(process.pid())) {
+            count = pages.writePrivate(what.mappings, process.memory(), scan, writer);
+            pageBytes = addFile(pageName, writer.finish());
+        }
+        var memory = new MemoryImage(
+                what.mappings,
+                state.layout(),
+                state.auxiliaryVector(),
+                state.executable(),
+                request.prefix() + "/" + pageName);
+        var record = new ProcessImage(
+                state.identity(),
+                memory,
+                state.threads(),
+                what.descriptors,
+                state.filesystem(),
+                state.signals(),
+                state.timers(),
+                state.limits(),
+                state.attributes());
+        String recordName = process.key().pid() + ".process";
+        long recordBytes = addFile(recordName, RecordFile.write(path(recordName), record));
+        summaries.add(summary(process, what, pageBytes));
+        return new Outcome.Written(
+                process.key(), count.pages(), count.zeroPages(), pageBytes + recordBytes, started, System.nanoTime());
+    }
+
+    private static ProcessSummary summary(FrozenProcess process, Captured what, long pageBytes) {
+        long memoryBytes = what.mappings.stream().mapToLong(Mapping::length).sum();
+        var identity = what.state.identity();
+        return new ProcessSummary(
+                identity.pid(),
+                identity.parent(),
+                identity.name(),
+                ProcFiles.cmdline(process.pid()),
+                what.state.threads().size(),
+                memoryBytes,
+                pageBytes,
+                process.status().uids()[0]);
+    }
+
+    /** One page file for each object, read through whichever mappings cover it. */
+    List<SharedObject> writeSharedObjects(Map<ProcessKey, FrozenProcess> frozen) {
+        Map<Integer, FrozenProcess> byPid = new HashMap<>();
+        frozen.values().forEach(process -> byPid.put(process.key().pid(), process));
+        List<SharedObject> result = new ArrayList<>();
+        for (SharedObjectInfo object : spaces.sharedObjects()) {
+            String name = "shared-" + object.index + ".pages";
+            try (PageFile.Writer writer = PageFile.create(path(name))) {
+                long covered = 0;
+                object.mapped.sort((a, b) -> Long.compare(a[2], b[2]));
+                for (long[] mapped : object.mapped) {
+                    long from = Math.max(covered, mapped[2]);
+                    long to = mapped[2] + mapped[3];
+                    if (from < to) {
+                        long address = mapped[1] + (from - mapped[2]);
+                        pages.writeShared(
+                                List.of(new long[] {address, address + (to - from), from}),
+                                byPid.get((int) mapped[0]).memory(),
+                                writer);
+                        covered = to;
+                    }
+                }
+                addFile(name, writer.finish());
+            }
+            result.add(new SharedObject(object.size, request.prefix() + "/" + name));
+        }
+        return result;
+    }
+
+    void writeTree(ComputationImage computation) {
+        addFile(TREE + ".record", RecordFile.write(path(TREE + ".record"), computation));
+    }
+
+    private long addFile(String name, io.stasis.image.FileSummary summary) {
+        files.add(new ImageFile(request.prefix() + "/" + name, summary.size(), summary.crc32c()));
+        return summary.size();
+    }
+
+    private Path path(String name) {
+        return request.directory().resolve(name);
+    }
+
+    List<ImageFile> files() {
+        return List.copyOf(files);
+    }
+
+    List<ProcessSummary> summaries() {
+        return List.copyOf(summaries);
+    }
+
+    @Override
+    public void close() {
+        pages.close();
+    }
+}

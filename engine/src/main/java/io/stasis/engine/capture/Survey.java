@@ -1,0 +1,97 @@
+package io.stasis.engine.capture;
+
+import io.stasis.engine.Engine.Problem;
+import io.stasis.engine.EngineException;
+import io.stasis.engine.resource.DescriptorCapture;
+import io.stasis.linux.Pid;
+import io.stasis.linux.elf.ElfClass;
+import io.stasis.linux.libc.Libc;
+import io.stasis.linux.libc.SystemCall;
+import io.stasis.linux.proc.ProcFiles;
+import io.stasis.linux.proc.ProcStat;
+import io.stasis.linux.proc.ProcStatus;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Finds out, without freezing anything, what in a process cannot be captured. */
+final class Survey {
+    private final AddressSpaceReader spaces;
+    private final DescriptorCapture descriptors;
+
+    Survey(AddressSpaceReader spaces, DescriptorCapture descriptors) {
+        this.spaces = spaces;
+        this.descriptors = descriptors;
+    }
+
+    /**
+     * @return empty also when the process has ended meanwhile
+     * @throws EngineException when the process belongs to somebody else
+     */
+    List<Problem> problems(int number) {
+        Pid pid = new Pid(number);
+        var status = ProcStatus.find(pid);
+        var stat = ProcStat.find(pid);
+        if (status.isEmpty() || stat.isEmpty() || stat.get().state() == 'X') {
+            return List.of();
+        }
+        checkAccess(pid, status.get());
+        List<Problem> problems = new ArrayList<>();
+        if (stat.get().state() == 'Z') {
+            if (stat.get().numThreads() > 1) {
+                problems.add(problem(
+                        number, "main thread", "it has ended while other threads run", "end the main thread last"));
+            }
+            return problems;
+        }
+        if (ElfClass.of(pid) == ElfClass.BITS_32) {
+            problems.add(problem(
+                    number,
+                    "32-bit program " + ProcFiles.cmdline(pid),
+                    "32-bit programs are not supported",
+                    "use its 64-bit build"));
+            return problems;
+        }
+        if (status.get().tracerPid() != 0) {
+            problems.add(problem(
+                    number,
+                    "traced process",
+                    "process " + status.get().tracerPid() + " is its debugger, and there can be only one",
+                    "end the debugger first"));
+        }
+        if (status.get().seccomp() != 0) {
+            problems.add(problem(
+                    number,
+                    "seccomp filter",
+                    "a process under seccomp may not make the system calls that a checkpoint injects",
+                    "start it without its sandbox"));
+        }
+        if (status.get().nspid().length > 1) {
+            problems.add(problem(
+                    number,
+                    "pid namespace",
+                    "processes inside a container are not supported",
+                    "run Stasis inside the container"));
+        }
+        if (ProcFiles.hasPosixTimers(pid)) {
+            problems.add(problem(
+                    number, "POSIX timer", "timers of timer_create are not supported", "use setitimer, or delete it"));
+        }
+        problems.addAll(spaces.problems(pid));
+        problems.addAll(descriptors.survey(number));
+        return problems;
+    }
+
+    private static Problem problem(int pid, String resource, String reason, String advice) {
+        return new Problem(pid, -1, resource, reason, advice);
+    }
+
+    private static void checkAccess(Pid pid, ProcStatus status) {
+        int ours = (int) Libc.call(SystemCall.GETEUID);
+        if (ours != 0 && !ProcFiles.mayTrace(pid)) {
+            throw new EngineException(
+                    EngineException.Kind.ACCESS,
+                    "process " + pid + " belongs to user " + status.uids()[0] + " and this agent runs as user " + ours
+                            + "; run the command as that user, or as root");
+        }
+    }
+}

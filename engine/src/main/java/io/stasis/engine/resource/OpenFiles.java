@@ -1,0 +1,84 @@
+package io.stasis.engine.resource;
+
+import io.stasis.engine.Engine.Problem;
+import io.stasis.image.model.OpenDescription.OpenFile;
+import io.stasis.linux.Pid;
+import io.stasis.linux.libc.StatMode;
+import io.stasis.linux.libc.SystemCall;
+import io.stasis.linux.proc.FileStatus;
+import io.stasis.linux.proc.ProcLinks;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * Regular files, directories and harmless devices, by path: opened again with the same flags and moved to the same
+ * offset. Their content is not part of a checkpoint.
+ */
+final class OpenFiles implements DescriptorKind<OpenFile> {
+    private static final Set<String> DEVICES =
+            Set.of("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom");
+
+    @Override
+    public boolean claims(Descriptor descriptor) {
+        FileStatus status = descriptor.status();
+        return descriptor.link().startsWith("/")
+                && !descriptor.link().startsWith("/memfd:")
+                && (status.isRegular() || status.isDirectory() || isHarmlessDevice(descriptor) || isPath(descriptor));
+    }
+
+    private static boolean isHarmlessDevice(Descriptor descriptor) {
+        return descriptor.status().isCharacterDevice() && DEVICES.contains(descriptor.link());
+    }
+
+    private static boolean isPath(Descriptor descriptor) {
+        return descriptor.isPathOnly() && !descriptor.status().isSymbolicLink();
+    }
+
+    @Override
+    public Optional<Problem> problem(Descriptor descriptor) {
+        if (descriptor.link().startsWith("/proc/") && descriptor.status().isRegular()) {
+            return Optional.of(DescriptorKind.problem(
+                    descriptor, "file " + descriptor.link(), "files of /proc are not supported", "close it first"));
+        }
+        ProcLinks.Target target = ProcLinks.fd(new Pid(descriptor.pid()), descriptor.fd());
+        if (target.deleted()) {
+            return Optional.of(DescriptorKind.problem(
+                    descriptor,
+                    "file " + target.path(),
+                    "it was deleted, so that it could not be opened again",
+                    "keep the file, or close the descriptor"));
+        }
+        return Optional.empty();
+    }
+
+    @Override
+    public OpenFile capture(Descriptor descriptor) {
+        return new OpenFile(
+                descriptor.statusFlags(), descriptor.reference(), descriptor.info().pos());
+    }
+
+    @Override
+    public List<Problem> verify(OpenFile description) {
+        String path = description.file().path();
+        FileStatus now = FileStatus.of(path);
+        if (!now.exists()) {
+            return List.of(new Problem(0, -1, "open file " + path, "it does not exist", "put it back"));
+        }
+        int type = description.file().mode() & StatMode.S_IFMT;
+        if ((now.mode() & StatMode.S_IFMT) != type) {
+            return List.of(new Problem(
+                    0, -1, "open file " + path, "it is now a file of another type", "put the old one back"));
+        }
+        return List.of();
+    }
+
+    @Override
+    public void open(OpenFile description, int target, StubCalls stub) {
+        String path = description.file().path();
+        stub.open(path, description.statusFlags(), target);
+        if (description.offset() != 0) {
+            stub.calls().must("move to the offset in " + path, SystemCall.LSEEK, target, description.offset(), 0);
+        }
+    }
+}
