@@ -10,7 +10,6 @@ import net.jqwik.api.Arbitrary;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
-import net.jqwik.api.constraints.Size;
 
 /** No sequence of commands leads to an illegal state. */
 class LifecyclesTest {
@@ -18,7 +17,7 @@ class LifecyclesTest {
     private static final Outcome.StopPoint AT = new Outcome.StopPoint(3, -1, "in user code");
 
     @Provide
-    Arbitrary<ProcessLifecycle.Command> processCommands() {
+    Arbitrary<List<ProcessLifecycle.Command>> processCommands() {
         Arbitrary<ProcessLifecycle.Command> begin =
                 Arbitraries.of(Phase.class).map(phase -> new ProcessLifecycle.Command.Begin(phase, "op"));
         Arbitrary<ProcessLifecycle.Command> complete = Arbitraries.of(
@@ -37,7 +36,9 @@ class LifecyclesTest {
                 begin,
                 complete,
                 Arbitraries.just(new ProcessLifecycle.Command.Fail("why")),
-                Arbitraries.just(new ProcessLifecycle.Command.Abandon("why")));
+                Arbitraries.just(new ProcessLifecycle.Command.Abandon("why")))
+                .list()
+                .ofMaxSize(40);
     }
 
     @Property(tries = 2000)
@@ -90,10 +91,10 @@ class LifecyclesTest {
     }
 
     @Provide
-    Arbitrary<ComputationLifecycle.Command> computationCommands() {
+    Arbitrary<List<ComputationLifecycle.Command>> computationCommands() {
         var tree = new ComputationLifecycle.Tree("host", 1, 2, "cookie", List.of("cmd"));
         var other = new ComputationLifecycle.Tree("other", 1, 2, "cookie", List.of("cmd"));
-        return Arbitraries.of(
+        return Arbitraries.<ComputationLifecycle.Command>of(
                 new ComputationLifecycle.Command.Register(tree, "dir", 0),
                 new ComputationLifecycle.Command.Register(other, "dir", 5),
                 new ComputationLifecycle.Command.StartCheckpoint("op", 1, "dir", false, "user"),
@@ -106,12 +107,14 @@ class LifecyclesTest {
                         new ComputationLifecycle.Generation(1, "dir/0001", 1, 1, 1, 1, 1)),
                 new ComputationLifecycle.Command.FinishRestart(List.of(tree)),
                 new ComputationLifecycle.Command.Abort("why"),
-                new ComputationLifecycle.Command.End("why"));
+                new ComputationLifecycle.Command.End("why"))
+                .list()
+                .ofMaxSize(40);
     }
 
     @Property(tries = 3000)
     void aComputationDoesOneThingAtATime(
-            @ForAll("computationCommands") @Size(max = 40) List<ComputationLifecycle.Command> commands) {
+            @ForAll("computationCommands") List<ComputationLifecycle.Command> commands) {
         var state = ComputationLifecycle.initial();
         for (var command : commands) {
             if (ComputationLifecycle.decide(state, command)
@@ -136,12 +139,13 @@ class LifecyclesTest {
     }
 
     @Provide
-    Arbitrary<ThreadLifecycle.Command> threadCommands() {
-        return Arbitraries.of(
+    Arbitrary<List<ThreadLifecycle.Command>> threadCommands() {
+        return Arbitraries.<ThreadLifecycle.Command>of(
                 new ThreadLifecycle.Command.Suspend("t", AT, 1, "op"),
                 new ThreadLifecycle.Command.Resume("op"),
                 new ThreadLifecycle.Command.Restore("op"),
-                new ThreadLifecycle.Command.End("op"));
+                new ThreadLifecycle.Command.End("op"))
+                .list();
     }
 
     @Property
@@ -161,12 +165,13 @@ class LifecyclesTest {
     }
 
     @Provide
-    Arbitrary<ConnectionLifecycle.Command> connectionCommands() {
+    Arbitrary<List<ConnectionLifecycle.Command>> connectionCommands() {
         var connection = new Outcome.Connection("pipe:[1]", "pipe", 10, List.of(1, 2));
-        return Arbitraries.of(
+        return Arbitraries.<ConnectionLifecycle.Command>of(
                 new ConnectionLifecycle.Command.Drain(connection, "op"),
                 new ConnectionLifecycle.Command.Refill(connection, "op"),
-                new ConnectionLifecycle.Command.Abandon("why"));
+                new ConnectionLifecycle.Command.Abandon("why"))
+                .list();
     }
 
     @Property
