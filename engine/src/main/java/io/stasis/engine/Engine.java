@@ -1,6 +1,7 @@
 package io.stasis.engine;
 
 import java.util.List;
+import java.util.Optional;
 
 /**
  * Checkpoint and restart of process trees on this host, for whoever drives it step by step.
@@ -19,11 +20,37 @@ public interface Engine {
      */
     List<Problem> survey(CheckpointRequest request);
 
+    /**
+     * The tree as it runs now.
+     *
+     * @param startTime start time that the root must have, 0 for any
+     * @return empty when the root, or another process with its pid, is not the one meant
+     */
+    Optional<TreeStatus> status(CheckpointRequest request, long startTime);
+
+    /**
+     * Ends every process of the tree: SIGTERM, a time of grace, SIGKILL. Blocks until they are gone.
+     *
+     * @param graceMillis 0 for SIGKILL at once
+     * @return pids of the processes that were there
+     */
+    List<Integer> kill(CheckpointRequest request, long graceMillis);
+
+    /** Waits until a child of this process ends, so that it does not stay a zombie. Blocks. */
+    void reap(int pid);
+
     /** What this host and user can do. */
     List<HostCapability> capabilities();
 
     /** Loads and runs once what a checkpoint needs, so that no class is loaded while a program is frozen. */
     void warmUp();
+
+    /**
+     * A running tree.
+     *
+     * @param startTime start time of its root, clock ticks after boot
+     */
+    record TreeStatus(int processes, int threads, long startTime, String name, List<String> commandLine) {}
 
     /** One line of {@code stasis check}. */
     record HostCapability(String what, boolean available, String detail) {}

@@ -182,7 +182,8 @@ class DamageTest {
         try (ImageDirectory.Staging staging = images.begin()) {
             FileSummary summary = RecordFile.write(
                     staging.host("host").resolve("tree.record"), new ProcessImage.Limit(1, 2, 3));
-            byte[] head = EventLog.writeSlice(staging.path().resolve("events.log"), List.of());
+            byte[] head = EventLog.writeSlice(staging.path().resolve("events.log"), List.of())
+                    .head();
             FileSummary log = PrivateFiles.summarize(staging.path().resolve("events.log"));
             return staging.commit(new Manifest(
                             FormatVersion.CURRENT,

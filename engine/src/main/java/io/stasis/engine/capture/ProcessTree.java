@@ -24,6 +24,8 @@ final class ProcessTree {
     /** Name of the environment variable that every process of a launched tree inherits. */
     private static final String COOKIE = "STASIS_COOKIE";
 
+    private static final int OWN_PID = (int) ProcessHandle.current().pid();
+
     private final String host;
     private final List<Integer> roots;
     private final String cookie;
@@ -50,7 +52,7 @@ final class ProcessTree {
         todo.addAll(orphans);
         while (!todo.isEmpty()) {
             int pid = todo.poll();
-            if (found.containsKey(pid)) {
+            if (found.containsKey(pid) || pid == OWN_PID) {
                 continue;
             }
             key(pid).ifPresent(key -> {
@@ -85,9 +87,12 @@ final class ProcessTree {
         if (cookie == null) {
             return;
         }
-        if (scanned.isEmpty()) {
+        scanned.add(OWN_PID); // an agent that was started inside the tree is not part of it
+        if (scanned.size() == 1) {
             for (int pid : ProcessScan.withEnvironment(COOKIE + "=" + cookie)) {
-                orphans.add(pid);
+                if (pid != OWN_PID) {
+                    orphans.add(pid);
+                }
             }
             for (int pid : ProcessScan.all()) {
                 scanned.add(pid);

@@ -46,6 +46,11 @@ public final class TreeCheckpoint implements CheckpointSession {
         this.tree = new ProcessTree(request.host(), request.roots(), request.cookie());
     }
 
+    /** The tree as it is now, parents first. Freezes nothing and checks nothing. */
+    public List<ProcessKey> tree() {
+        return tree.walk();
+    }
+
     /** Everything in the tree that cannot be captured. Freezes nothing. */
     public List<Problem> survey() {
         List<Problem> problems = new ArrayList<>();

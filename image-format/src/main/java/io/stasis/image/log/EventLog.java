@@ -1,5 +1,6 @@
 package io.stasis.image.log;
 
+import io.stasis.image.FileSummary;
 import io.stasis.image.FormatVersion;
 import io.stasis.image.ImageException;
 import java.io.IOException;
@@ -355,15 +356,20 @@ public final class EventLog implements AutoCloseable {
     }
 
     /**
-     * Writes records of a log to a new one, the slice that a generation keeps: with their times, numbered from 1 on.
+     * A slice that has been written.
      *
-     * @return the hash of its last record
+     * @param head hash of its last record
      */
-    public static byte[] writeSlice(Path target, List<Entry> entries) {
+    public record Slice(byte[] head, FileSummary summary) {}
+
+    /**
+     * Writes records of a log to a new one, the slice that a generation keeps: with their times, numbered from 1 on. It is
+     * not forced to disk: whoever commits the generation does that.
+     */
+    public static Slice writeSlice(Path target, List<Entry> entries) {
         try (EventLog slice = open(target)) {
             slice.copy(entries);
-            slice.force();
-            return slice.head();
+            return new Slice(slice.head(), FileSummary.of(target));
         }
     }
 

@@ -23,6 +23,8 @@ public final class Libc {
                 NativeLibrary.getInstance("c", Map.of(Library.OPTION_CLASSLOADER, Libc.class.getClassLoader())));
     }
 
+    private static final int CLOSE_RANGE_CLOEXEC = 4;
+
     private Libc() {}
 
     // Direct-mapped functions. syscall(2) sets errno, which JNA keeps per thread as the last error.
@@ -113,8 +115,8 @@ public final class Libc {
     }
 
     /**
-     * posix_spawn(3) of {@code path} with every signal at its default and none blocked. Descriptors without
-     * FD_CLOEXEC are inherited. Unlike {@code ProcessBuilder} no thread waits for the child, which would take its ptrace
+     * posix_spawn(3) of {@code path} with every signal at its default and none blocked. Of the
+     * descriptors only 0, 1 and 2 are inherited. Unlike {@code ProcessBuilder} no thread waits for the child, which would take its ptrace
      * stops away.
      *
      * @return the child's pid
@@ -135,6 +137,8 @@ public final class Libc {
         Pointer attributesPointer = Native.getDirectBufferPointer(attributes);
         Pointer argvPointer = Native.getDirectBufferPointer(argv);
         int[] pid = new int[1];
+        // A JVM opens sockets without FD_CLOEXEC; nobody started from here is to inherit anything but 0, 1 and 2.
+        call(SystemCall.CLOSE_RANGE, 3, 0xffffffffL, CLOSE_RANGE_CLOEXEC);
         try {
             posix_spawnattr_init(attributesPointer);
             posix_spawnattr_setflags(attributesPointer, (short) (0x04 | 0x08)); // SETSIGDEF | SETSIGMASK
