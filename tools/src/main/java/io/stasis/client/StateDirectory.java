@@ -20,6 +20,11 @@ public record StateDirectory(Path path) {
         return of(System.getenv());
     }
 
+    /** Name of this host: STASIS_HOST, or the kernel's. */
+    public static String hostName() {
+        return host(System.getenv());
+    }
+
     static StateDirectory of(Map<String, String> environment) {
         String home = environment.getOrDefault("STASIS_HOME", "");
         if (!home.isEmpty()) {

@@ -3,11 +3,16 @@ package io.stasis.tools;
 import io.stasis.tools.commands.AgentCommand;
 import io.stasis.tools.commands.CheckCommand;
 import io.stasis.tools.commands.CheckpointCommand;
+import io.stasis.tools.commands.CoordinatorCommand;
 import io.stasis.tools.commands.KillCommand;
 import io.stasis.tools.commands.LaunchCommand;
 import io.stasis.tools.commands.PsCommand;
 import io.stasis.tools.commands.RestartCommand;
 import io.stasis.tools.demo.DemoCommand;
+import io.stasis.tools.images.InspectCommand;
+import io.stasis.tools.images.LogCommand;
+import io.stasis.tools.images.ReplayCommand;
+import io.stasis.tools.images.VerifyCommand;
 import io.stasis.tools.launch.InheritedDescriptors;
 import java.util.List;
 import picocli.AutoComplete;
@@ -39,7 +44,7 @@ import picocli.CommandLine.HelpCommand;
 final class Stasis extends StasisCommand {
     /** Names of the subcommands in the order of the help text. */
     static final List<String> COMMANDS =
-            List.of("launch", "checkpoint", "restart", "ps", "kill", "agent", "check", "demo");
+            List.of("launch", "checkpoint", "restart", "ps", "kill", "agent", "coordinator", "check", "inspect", "verify", "log", "replay", "demo");
 
     @Override
     public Integer call() {
@@ -55,6 +60,11 @@ final class Stasis extends StasisCommand {
             case "ps" -> new PsCommand();
             case "kill" -> new KillCommand();
             case "agent" -> new AgentCommand();
+            case "coordinator" -> new CoordinatorCommand();
+            case "inspect" -> new InspectCommand();
+            case "verify" -> new VerifyCommand();
+            case "log" -> new LogCommand();
+            case "replay" -> new ReplayCommand();
             case "demo" -> new DemoCommand();
             case "check" -> new CheckCommand();
             default -> null;

@@ -32,7 +32,31 @@ public final class AgentCommand extends StasisCommand {
 
         @Option(names = "--status", description = "Tell its pid, version, age and memory. Exit code 3 when none runs.")
         private boolean status;
+
+        @Option(names = "--foreground", description = "Run the agent in this process until it is ended.")
+        private boolean foreground;
+
+        @Option(names = "--daemon", hidden = true, description = "What other commands start.")
+        private boolean daemon;
+
+        @Option(
+                names = "--join",
+                paramLabel = "HOST:PORT",
+                description = {
+                    "Run the agent in this process as a member of the cluster of that coordinator.",
+                    "STASIS_COORDINATOR names it too."
+                })
+        private String join;
     }
+
+    @Option(
+            names = "--host",
+            paramLabel = "ADDRESS",
+            description = "With --join: address by which the other agents reach this one.")
+    private String host;
+
+    @Option(names = "--port", paramLabel = "PORT", description = "With --join: TCP port; any free one by default.")
+    private int port;
 
     @Option(names = "--json", description = "Report as JSON, with --status.")
     private boolean json;
@@ -42,9 +66,29 @@ public final class AgentCommand extends StasisCommand {
         if (action.stop) {
             return stop();
         }
+        String coordinator = action.join != null ? action.join : System.getenv("STASIS_COORDINATOR");
+        if (action.foreground || action.daemon || action.join != null) {
+            return run(coordinator);
+        }
         StasisClient agent = action.status ? StasisClient.of(home()) : new AgentStarter(home()).connect();
         Map<String, Object> status = agent.request("status", Map.of(), progress -> {});
         System.out.println(json ? Json.write(status) : describe(status));
+        return ExitCode.OK;
+    }
+
+    private int run(String coordinator) {
+        if (action.daemon) {
+            AgentRun.becomeDaemon();
+        }
+        var config = coordinator == null || coordinator.isEmpty()
+                ? AgentRun.local(home())
+                : AgentRun.clustered(home(), host, port, coordinator);
+        try (var agent = AgentRun.start(config)) {
+            if (!action.daemon) {
+                System.out.println("agent: serving on " + config.socket());
+            }
+            agent.awaitTermination();
+        }
         return ExitCode.OK;
     }
 

@@ -10,15 +10,27 @@ import java.util.TreeSet;
 /**
  * The descriptors that this process got from its parent, as opposed to those the JVM opened for itself.
  *
- * <p>What came through execve(2) has no close-on-exec flag; the JVM sets it on all but the file of its own modules, which
- * is known by its name. A descriptor that is not inherited must not reach the user's program.
+ * <p>What came through execve(2) has no close-on-exec flag; the JVM sets it on all but the files of its own modules and
+ * class path, which are known by their names. A descriptor that is not inherited must not reach the user's program.
  */
 public final class InheritedDescriptors {
     private static final int O_CLOEXEC = 02000000;
 
+    /** Files that the JVM opens by itself, some of them without the flag. */
+    private static final Set<String> OWN_FILES = ownFiles();
+
     private final Set<Integer> numbers = new TreeSet<>();
 
     private InheritedDescriptors() {}
+
+    private static Set<String> ownFiles() {
+        Set<String> files = new TreeSet<>();
+        files.add(System.getProperty("java.home") + "/lib/modules");
+        for (String jar : System.getProperty("java.class.path").split(File.pathSeparator)) {
+            files.add(new File(jar).getAbsolutePath());
+        }
+        return files;
+    }
 
     /** Looks at this process's descriptors. Comes first in the program, before anything of its own is opened. */
     public static InheritedDescriptors now() {
@@ -52,7 +64,7 @@ public final class InheritedDescriptors {
                     boolean closesOnExec = (Integer.parseInt(line.substring(6).strip(), 8) & O_CLOEXEC) != 0;
                     String target = Files.readSymbolicLink(Path.of("/proc/self/fd/" + fd))
                             .toString();
-                    return !closesOnExec && !target.equals(System.getProperty("java.home") + "/lib/modules");
+                    return !closesOnExec && !OWN_FILES.contains(target);
                 }
             }
             return false;

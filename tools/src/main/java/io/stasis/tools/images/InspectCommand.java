@@ -1,0 +1,169 @@
+package io.stasis.tools.images;
+
+import com.fasterxml.jackson.core.type.TypeReference;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.stasis.client.Json;
+import io.stasis.image.ImageDirectory;
+import io.stasis.image.Manifest;
+import io.stasis.image.RecordFile;
+import io.stasis.image.model.ComputationImage;
+import io.stasis.image.model.DescriptorEntry;
+import io.stasis.image.model.MemoryImage.Backing;
+import io.stasis.image.model.MemoryImage.Mapping;
+import io.stasis.image.model.OpenDescription;
+import io.stasis.image.model.ProcessImage;
+import io.stasis.tools.StasisCommand;
+import io.stasis.tools.output.Text;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+
+/** {@code stasis inspect}. */
+@Command(
+        name = "inspect",
+        description = "Shows what an image holds: processes, threads, memory, descriptors, pipes with their contents.")
+public final class InspectCommand extends StasisCommand {
+    private static final ObjectMapper JACKSON = new ObjectMapper();
+
+    @Parameters(paramLabel = "DIR", description = "Image directory.")
+    private Path directory;
+
+    @Option(names = "--generation", paramLabel = "N", description = "This generation instead of the newest.")
+    private int generation;
+
+    @Option(names = "--json", description = "Report as JSON.")
+    private boolean json;
+
+    @Override
+    public Integer call() {
+        ImageDirectory images = ImageDirectory.open(directory);
+        ImageDirectory.Generation chosen = generation > 0 ? images.generation(generation) : images.latest();
+        Manifest manifest = chosen.manifest();
+        Map<String, Object> report = new LinkedHashMap<>();
+        report.put("manifest", JACKSON.convertValue(manifest, new TypeReference<Map<String, Object>>() {}));
+        List<Map<String, Object>> hosts = new ArrayList<>();
+        for (Manifest.HostEntry host : manifest.hosts()) {
+            hosts.add(host(chosen.path().resolve(host.name()), host.name()));
+        }
+        report.put("hosts", hosts);
+        if (json) {
+            System.out.println(Json.write(report));
+        } else {
+            print(manifest, hosts);
+        }
+        return 0;
+    }
+
+    private static Map<String, Object> host(Path path, String name) {
+        ComputationImage tree = RecordFile.read(path.resolve("tree.record"), ComputationImage.class);
+        List<Map<String, Object>> processes = new ArrayList<>();
+        for (int pid : tree.processes()) {
+            processes.add(process(RecordFile.read(path.resolve(pid + ".process"), ProcessImage.class), tree));
+        }
+        Map<String, Object> host = new LinkedHashMap<>();
+        host.put("name", name);
+        host.put("root", tree.root());
+        host.put("processes", processes);
+        host.put(
+                "zombies", tree.zombies().stream().map(z -> z.identity().pid()).toList());
+        host.put(
+                "pipes",
+                tree.pipes().stream()
+                        .map(p -> Map.<String, Object>of(
+                                "path", p.path() == null ? "" : p.path().path(),
+                                "capacity", p.capacity(),
+                                "bytes", p.contents().length))
+                        .toList());
+        host.put(
+                "sharedMemory",
+                tree.sharedObjects().stream().map(o -> o.size()).toList());
+        return host;
+    }
+
+    private static Map<String, Object> process(ProcessImage process, ComputationImage tree) {
+        Map<String, Object> map = new LinkedHashMap<>();
+        map.put("pid", process.identity().pid());
+        map.put("parent", process.identity().parent());
+        map.put("group", process.identity().group());
+        map.put("session", process.identity().session());
+        map.put("name", process.identity().name());
+        map.put("executable", process.memory().executable().path());
+        map.put("workingDirectory", process.filesystem().workingDirectory().path());
+        map.put(
+                "threads",
+                process.threads().stream()
+                        .map(t -> Map.<String, Object>of("tid", t.tid(), "name", t.name()))
+                        .toList());
+        map.put("memory", memory(process));
+        List<Map<String, Object>> descriptors = new ArrayList<>();
+        for (DescriptorEntry entry : process.descriptors()) {
+            Map<String, Object> descriptor = new LinkedHashMap<>();
+            descriptor.put("fd", entry.fd());
+            descriptor.put("description", entry.description());
+            descriptor.put("what", describe(tree.descriptions().get(entry.description()), tree));
+            descriptors.add(descriptor);
+        }
+        map.put("descriptors", descriptors);
+        return map;
+    }
+
+    private static Map<String, Object> memory(ProcessImage process) {
+        Map<String, Object> byKind = new TreeMap<>();
+        for (Mapping mapping : process.memory().mappings()) {
+            String kind =
+                    switch (mapping.backing()) {
+                        case Backing.Anonymous() -> "anonymous";
+                        case Backing.MappedFile file -> mapping.shared() ? "shared file" : "private file";
+                        case Backing.SharedMemory memory -> "shared memory";
+                        case Backing.Kernel kernel -> "kernel";
+                    };
+            byKind.merge(kind, mapping.length(), (a, b) -> (Long) a + (Long) b);
+        }
+        return byKind;
+    }
+
+    private static String describe(OpenDescription description, ComputationImage tree) {
+        return switch (description) {
+            case OpenDescription.OpenFile(int flags, var file, long offset) -> file.path() + " at " + offset;
+            case OpenDescription.PipeEnd(int flags, int pipe) ->
+                ((flags & 3) == 1 ? "writing" : "reading") + " end of pipe " + pipe + " ("
+                        + tree.pipes().get(pipe).contents().length + " bytes in flight)";
+            case OpenDescription.Terminal(int flags, int terminal) ->
+                "terminal " + tree.terminals().get(terminal).path();
+            case OpenDescription.External(int flags, int role, String what) ->
+                what + ", the outside's descriptor " + role;
+        };
+    }
+
+    private static void print(Manifest manifest, List<Map<String, Object>> hosts) {
+        System.out.println(manifest.computation() + ": generation " + manifest.generation() + " of "
+                + manifest.createdAt() + ", " + Text.bytes(manifest.imageBytes()) + ", paused "
+                + Text.time(manifest.pauseNanos()) + ", Stasis " + manifest.stasisVersion() + ", kernel "
+                + manifest.kernel());
+        for (Map<String, Object> host : hosts) {
+            System.out.println("host " + host.get("name"));
+            for (Map<String, Object> process : Json.objects(host.get("processes"))) {
+                System.out.println("  process " + process.get("pid") + " \"" + process.get("name") + "\", parent "
+                        + process.get("parent") + ", group " + process.get("group") + ", session "
+                        + process.get("session") + ", "
+                        + Text.count(Json.list(process.get("threads")).size(), "thread", "threads"));
+                System.out.println("    runs " + process.get("executable") + " in " + process.get("workingDirectory"));
+                Json.object(process.get("memory"))
+                        .forEach((kind, bytes) ->
+                                System.out.println("    memory: " + kind + " " + Text.bytes((Long) bytes)));
+                for (Map<String, Object> descriptor : Json.objects(process.get("descriptors"))) {
+                    System.out.println("    descriptor " + descriptor.get("fd") + ": " + descriptor.get("what"));
+                }
+            }
+            if (!Json.list(host.get("zombies")).isEmpty()) {
+                System.out.println("  zombies " + host.get("zombies"));
+            }
+        }
+    }
+}
