@@ -1,0 +1,162 @@
+package io.stasis.tests.e2e;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.stasis.client.StasisClient;
+import io.stasis.client.StasisException;
+import io.stasis.client.StateDirectory;
+import io.stasis.tests.harness.Account;
+import io.stasis.tests.harness.Await;
+import io.stasis.tests.harness.ProcessTable;
+import io.stasis.tests.harness.Programs;
+import io.stasis.tests.harness.Stasis;
+import io.stasis.tests.harness.Target;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** The agent dies by SIGKILL at any moment of a checkpoint: the programs go on as if nothing had happened. */
+class CrashSafetyIT {
+    private static final int KILLS = 20;
+
+    @RegisterExtension
+    static final Stasis stasis = new Stasis(Account.ROOT);
+
+    @Test
+    void programsSurviveTheDeathOfTheAgentAtRandomMoments() {
+        long seed = System.nanoTime();
+        System.out.println("CrashSafetyIT: seed " + seed);
+        var random = new Random(seed);
+        var targets = List.of(
+                stasis.launch(Programs.c("threads")),
+                stasis.launch(Programs.staticGlibc("threads").with("16")),
+                stasis.launch(Programs.staticMusl("threads").with("16")),
+                stasis.launch(Programs.c("ring").with("8")));
+        for (int kill = 0; kill < KILLS; kill++) {
+            Target target = targets.get(kill % targets.size());
+            // A warm agent, and how long a checkpoint takes it: the moments are spread over that time.
+            stasis.run("checkpoint", target.name()).expectSuccess();
+            long whole = stasis.run("checkpoint", target.name(), "--json")
+                    .expectSuccess()
+                    .json()
+                    .path("generations")
+                    .path(0)
+                    .path("totalNanos")
+                    .asLong();
+            long agent = stasis.agent();
+            assertThat(agent).isPositive();
+            var request = Thread.ofPlatform().start(() -> request(target));
+            LockSupport.parkNanos((long) (random.nextDouble() * whole * 1.3));
+            ProcessTable.kill(agent);
+            Await.until("the agent is dead", () -> !ProcessTable.exists(agent));
+            join(request);
+            for (Target each : targets) {
+                goesOn(each);
+            }
+        }
+        for (Target target : targets) {
+            target.checkpointAndKill();
+            target.restart();
+            target.finish();
+        }
+    }
+
+    @Test
+    void aRestartThatDiesWithTheAgentLeavesAllOrNothing() {
+        long seed = System.nanoTime();
+        System.out.println("CrashSafetyIT: seed " + seed);
+        var random = new Random(seed);
+        var target = stasis.launch(Programs.c("ring").with("12"));
+        target.checkpointAndKill();
+        long whole = target.restartDetached().expectSuccess().json().path("totalNanos").asLong();
+        end(target);
+        for (int kill = 0; kill < KILLS / 2; kill++) {
+            long agent = stasis.agent() > 0 ? stasis.agent() : start();
+            var request = Thread.ofPlatform().start(() -> restart(target));
+            LockSupport.parkNanos((long) (random.nextDouble() * whole * 1.5));
+            ProcessTable.kill(agent);
+            Await.until("the agent is dead", () -> !ProcessTable.exists(agent));
+            join(request);
+            Await.until(
+                    "all of the program runs or nothing of it is left",
+                    Await.PATIENCE,
+                    () -> {
+                        int left = stasis.marked().size();
+                        return left == 0 || left >= 12 && ProcessTable.tree(target.pid()).size() == 12;
+                    },
+                    () -> ProcessTable.describe(target.pid()));
+            if (ProcessTable.exists(target.pid())) {
+                target.awaitMoreTicks();
+                end(target);
+            }
+        }
+        target.restart();
+        target.end();
+    }
+
+    private static long start() {
+        stasis.run("ps").expectSuccess();
+        return stasis.agent();
+    }
+
+    private static void end(Target target) {
+        ProcessTable.tree(target.pid()).forEach(ProcessTable::kill);
+        Await.until("the program is gone", () -> !ProcessTable.exists(target.pid()));
+    }
+
+    private static void restart(Target target) {
+        try {
+            StasisClient.of(new StateDirectory(stasis.state())).restartDetached(target.image(), 0, progress -> {});
+        } catch (StasisException e) {
+            // killed in the middle, as it should be
+        }
+    }
+
+    private static void join(Thread thread) {
+        try {
+            thread.join(30_000);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    @Test
+    void aCheckpointCommandThatIsKilledHarmsNothing() throws Exception {
+        long seed = System.nanoTime();
+        System.out.println("CrashSafetyIT: seed " + seed);
+        var random = new Random(seed);
+        var target = stasis.launch(Programs.c("threads"));
+        for (int kill = 0; kill < 5; kill++) {
+            Process command = stasis.start("checkpoint", target.name());
+            LockSupport.parkNanos((long) (random.nextDouble() * 400e6));
+            command.destroyForcibly().waitFor();
+            goesOn(target);
+        }
+        target.checkpointAndKill();
+        target.restart();
+        target.finish();
+    }
+
+    /** The answer does not come, unless the agent was quick. */
+    private static void request(Target target) {
+        try {
+            StasisClient.of(new StateDirectory(stasis.state()))
+                    .checkpoint(StasisClient.Target.name(target.name()), null, false, progress -> {});
+        } catch (StasisException e) {
+            // killed in the middle, as it should be
+        }
+    }
+
+    private static void goesOn(Target target) {
+        for (long pid : ProcessTable.tree(target.pid())) {
+            Await.until(
+                    "no thread of " + pid + " is stopped",
+                    Await.PATIENCE,
+                    () -> ProcessTable.threads(pid).values().stream().noneMatch(state -> state == 't' || state == 'T'),
+                    () -> ProcessTable.describe(pid));
+        }
+        target.awaitMoreTicks();
+    }
+}

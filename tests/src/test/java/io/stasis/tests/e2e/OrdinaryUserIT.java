@@ -1,0 +1,45 @@
+package io.stasis.tests.e2e;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.stasis.tests.harness.Account;
+import io.stasis.tests.harness.Program;
+import io.stasis.tests.harness.Programs;
+import io.stasis.tests.harness.Stasis;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** A user without any privilege checkpoints own programs, and only those. */
+class OrdinaryUserIT {
+    @RegisterExtension
+    static final Stasis stasis = new Stasis(Account.ORDINARY);
+
+    @ParameterizedTest
+    @MethodSource("io.stasis.tests.e2e.Catalog#all")
+    void aProgramRunsOnAfterTwoCheckpoints(Program program) {
+        var target = stasis.launch(program);
+        target.checkpoint();
+        target.checkpoint();
+        stasis.run("verify", target.image().toString()).expectSuccess();
+        target.finish();
+    }
+
+    /** Keeping the pids needs a privilege that this user has not. */
+    @Test
+    void aRestartTellsThatItNeedsPrivilege() {
+        var target = stasis.launch(Programs.c("counter"));
+        target.checkpointAndKill();
+        var result = target.restartDetached();
+        assertThat(result.exit()).isNotZero();
+        result.expectRefusal(result.exit(), "CAP_CHECKPOINT_RESTORE");
+    }
+
+    @Test
+    void anotherUsersProcessIsRefused() {
+        String init = "1";
+        stasis.run("checkpoint", "--pid", init, "--dir", stasis.work().resolve("init").toString())
+                .expectRefusal(6, "process 1");
+    }
+}

@@ -1,0 +1,159 @@
+package io.stasis.tests.e2e;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.stasis.tests.harness.Account;
+import io.stasis.tests.harness.Await;
+import io.stasis.tests.harness.Program;
+import io.stasis.tests.harness.Programs;
+import io.stasis.tests.harness.Stasis;
+import io.stasis.tests.harness.Target;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** What cannot be captured is named, the program runs on unharmed, and its earlier generation still restarts. */
+class UnsupportedResourcesIT {
+    @RegisterExtension
+    static final Stasis stasis = new Stasis(Account.ROOT);
+
+    @ParameterizedTest
+    @CsvSource({
+        "tcp, socket",
+        "udp, socket",
+        "unix, socket",
+        "netlink, socket",
+        "eventfd, eventfd",
+        "epoll, epoll",
+        "signalfd, signalfd",
+        "timerfd, timerfd",
+        "inotify, inotify",
+        "pidfd, pid",
+        "fanotify, fanotify",
+        "packet, socket",
+        "userfaultfd, userfaultfd",
+        "io_uring, io_uring",
+        "perf, perf",
+        "ptmx, ptmx",
+        "aio, aio",
+        "seccomp, seccomp",
+        "mount-namespace, namespace",
+        "network-namespace, namespace",
+        "uts-namespace, namespace",
+        "ipc-namespace, namespace",
+        "pid-namespace, namespace"
+    })
+    void anUnsupportedResourceIsRefusedByName(String kind, String word) throws IOException {
+        var target = stasis.launch(Programs.c("unsupported").with(kind));
+        target.checkpoint();
+        hold(target);
+        stasis.run("checkpoint", target.name()).expectRefusal(4, word, Long.toString(target.pid()));
+        target.awaitMoreTicks();
+        stasis.run("checkpoint", target.name(), "--kill").expectRefusal(4, word);
+        target.awaitMoreTicks();
+        assertThat(stasis.run("check", "--pid", Long.toString(target.pid())).out()).contains(word);
+        stasis.run("kill", target.name(), "--now").expectSuccess();
+        target.awaitEnd();
+        target.restart();
+        target.end();
+    }
+
+    /** Kinds that may be captured or not, but then by the rules. */
+    @ParameterizedTest
+    @ValueSource(strings = {
+        "memfd",
+        "deleted",
+        "shm",
+        "lock",
+        "flock",
+        "lease",
+        "timer",
+        "proc",
+        "owner",
+        "deleted-directory",
+        "deleted-mapping"
+    })
+    void aRareResourceIsRefusedOrSurvives(String kind) throws IOException {
+        refusedOrSurvives(Programs.c("unsupported"), kind);
+    }
+
+    private static void refusedOrSurvives(Program program, String kind) throws IOException {
+        var target = stasis.launch(program.with(kind));
+        hold(target);
+        var result = stasis.run("checkpoint", target.name(), "--kill");
+        if (result.exit() == 0) {
+            target.awaitEnd();
+            target.restart();
+        } else {
+            result.expectRefusal(4, Long.toString(target.pid()));
+        }
+        target.awaitMoreTicks();
+        target.finish();
+    }
+
+    @Test
+    void aProgramWhoseFileIsDeletedIsRefusedOrSurvives() throws IOException {
+        Program original = Programs.c("unsupported");
+        Path copy = stasis.work().resolve("deletable");
+        Files.copy(Path.of(original.command().getFirst()), copy, StandardCopyOption.COPY_ATTRIBUTES);
+        refusedOrSurvives(new Program("deletable", List.of(copy.toString())), "deleted-program");
+    }
+
+    @Test
+    void aProgramThatSomebodyElseTracesIsRefusedAndUnharmed() throws Exception {
+        var target = stasis.launch(Programs.c("counter"));
+        Process tracer = new ProcessBuilder("strace", "-f", "-o", "/dev/null", "-p", Long.toString(target.pid()))
+                .redirectErrorStream(true)
+                .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                .start();
+        try {
+            Await.until("strace traces it", () -> tracerOf(target.pid()) != 0);
+            stasis.run("checkpoint", target.name()).expectRefusal(4, Long.toString(tracerOf(target.pid())));
+            target.awaitMoreTicks();
+        } finally {
+            tracer.destroy();
+            tracer.waitFor();
+        }
+        target.checkpoint();
+        target.finish();
+    }
+
+    private static long tracerOf(long pid) {
+        try (var lines = Files.lines(Path.of("/proc/" + pid + "/status"))) {
+            return lines.filter(line -> line.startsWith("TracerPid:"))
+                    .mapToLong(line -> Long.parseLong(line.substring(10).strip()))
+                    .sum();
+        } catch (IOException e) {
+            return 0;
+        }
+    }
+
+    @Test
+    void a32BitProgramIsRefusedAndUnharmed() {
+        var target = stasis.launch(Programs.bits32("counter"));
+        stasis.run("checkpoint", target.name()).expectRefusal(4, "32-bit");
+        stasis.run("checkpoint", target.name(), "--kill").expectRefusal(4, "32-bit");
+        target.finish();
+    }
+
+    /** The parent of vfork(2) cannot be stopped before its child has ended. */
+    @Test
+    void aProgramInsideVforkIsUnharmed() {
+        var target = stasis.launch(Programs.c("blocked").with("vfork", "3"));
+        var result = stasis.run("checkpoint", target.name());
+        assertThat(result.exit()).isIn(0, 1, 4);
+        target.finish();
+    }
+
+    private static void hold(Target target) throws IOException {
+        Files.createFile(Path.of(target.progress().file() + ".go"));
+        target.awaitLine("holds");
+    }
+}
