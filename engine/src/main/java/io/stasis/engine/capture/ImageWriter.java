@@ -23,7 +23,7 @@ import java.util.List;
 import java.util.Map;
 
 /** Writes this host's files of one generation. */
-final class ImageWriter implements AutoCloseable {
+final class ImageWriter {
     private static final String TREE = "tree";
 
     private record Captured(List<Mapping> mappings, List<DescriptorEntry> descriptors, ProcessReader.State state) {}
@@ -142,10 +142,5 @@ final class ImageWriter implements AutoCloseable {
 
     List<ProcessSummary> summaries() {
         return List.copyOf(summaries);
-    }
-
-    @Override
-    public void close() {
-        pages.close();
     }
 }

@@ -17,10 +17,10 @@ import java.util.concurrent.BlockingQueue;
  * Copies the pages of a frozen process into a page file: one thread reads, a second one looks for zero pages, checks
  * and writes, so that the copy takes as long as the slower of the two.
  *
- * <p>Heap and native use are bounded by {@value #BUFFERS} buffers of {@value #BUFFER_BYTES} bytes for each agent,
- * whatever the size of the process.
+ * <p>Heap and native use are bounded by {@value #BUFFERS} buffers of {@value #BUFFER_BYTES} bytes in an agent,
+ * whatever the size of the process and however many checkpoints are under way.
  */
-final class PageWriter implements AutoCloseable {
+final class PageWriter {
     static final int PAGE = 4096;
     private static final int BUFFER_BYTES = 1 << 20;
     private static final int BUFFERS = 8;
@@ -29,19 +29,27 @@ final class PageWriter implements AutoCloseable {
     record Count(long pages, long zeroPages) {}
 
     private static final class Chunk {
-        final ByteBuffer buffer = Libc.buffer(BUFFER_BYTES);
+        final ByteBuffer buffer;
         /** Pairs of address and length of what lies in the buffer, one behind the other. */
         final List<long[]> ranges = new ArrayList<>();
 
         boolean elideZeroes;
+
+        Chunk() {
+            this(BUFFER_BYTES);
+        }
+
+        Chunk(int bytes) {
+            buffer = Libc.buffer(bytes);
+        }
     }
 
-    private final BlockingQueue<Chunk> free = new ArrayBlockingQueue<>(BUFFERS);
-    private final Chunk own = new Chunk();
+    /** Shared by all checkpoints of the agent and kept: making and clearing them costs more than a small checkpoint. */
+    private static final BlockingQueue<Chunk> FREE = new ArrayBlockingQueue<>(BUFFERS);
 
-    PageWriter() {
+    static {
         for (int i = 0; i < BUFFERS; i++) {
-            free.add(new Chunk());
+            FREE.add(new Chunk());
         }
     }
 
@@ -96,7 +104,12 @@ final class PageWriter implements AutoCloseable {
     private Count copyAlone(
             List<long[]> ranges, java.util.Set<Long> exact, ProcessMemory memory, PageFile.Writer writer) {
         long[] count = new long[2];
-        forEachChunk(ranges, exact, memory, () -> own, chunk -> write(chunk, writer, count));
+        Chunk own = uninterrupted(FREE::take);
+        try {
+            forEachChunk(ranges, exact, memory, () -> own, chunk -> write(chunk, writer, count));
+        } finally {
+            FREE.add(own);
+        }
         return new Count(count[0], count[1]);
     }
 
@@ -179,7 +192,7 @@ final class PageWriter implements AutoCloseable {
     private final class Pipeline implements AutoCloseable {
         private static final int LAST = 1;
         private final BlockingQueue<Chunk> full = new ArrayBlockingQueue<>(BUFFERS + LAST);
-        private final Chunk end = own;
+        private final Chunk end = new Chunk(0);
         private final long[] count = new long[2];
         private final Thread thread;
         private volatile RuntimeException failure;
@@ -195,7 +208,7 @@ final class PageWriter implements AutoCloseable {
                                 failure = e;
                             }
                         }
-                        free.put(chunk);
+                        FREE.put(chunk);
                     }
                 } catch (InterruptedException e) {
                     Thread.currentThread().interrupt();
@@ -207,7 +220,7 @@ final class PageWriter implements AutoCloseable {
             if (failure != null) {
                 throw failure;
             }
-            return uninterrupted(free::take);
+            return uninterrupted(FREE::take);
         }
 
         void put(Chunk chunk) {
@@ -246,10 +259,5 @@ final class PageWriter implements AutoCloseable {
             Thread.currentThread().interrupt();
             throw new IllegalStateException("interrupted while copying pages", e);
         }
-    }
-
-    @Override
-    public void close() {
-        free.clear();
     }
 }

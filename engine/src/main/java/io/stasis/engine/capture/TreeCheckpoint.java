@@ -276,8 +276,5 @@ public final class TreeCheckpoint implements CheckpointSession {
         }
         frozen.clear();
         descriptors.close();
-        if (image != null) {
-            image.close();
-        }
     }
 }
