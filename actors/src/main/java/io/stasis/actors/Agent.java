@@ -90,8 +90,10 @@ public final class Agent implements AutoCloseable {
         } catch (IOException | RuntimeException e) {
             closeQuietly(lock);
             OpenLogs.close(config.eventLog());
-            throw e instanceof AgentStartException known ? known : new AgentStartException(
-                    "cannot start the agent in " + config.stateDirectory() + ": " + e.getMessage(), e);
+            throw e instanceof AgentStartException known
+                    ? known
+                    : new AgentStartException(
+                            "cannot start the agent in " + config.stateDirectory() + ": " + e.getMessage(), e);
         }
     }
 
@@ -115,8 +117,7 @@ public final class Agent implements AutoCloseable {
     }
 
     private static FileChannel lock(AgentConfig config) throws IOException {
-        FileChannel channel =
-                FileChannel.open(config.lock(), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+        FileChannel channel = FileChannel.open(config.lock(), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
         FileLock held = channel.tryLock();
         if (held == null) {
             channel.close();
@@ -193,7 +194,8 @@ public final class Agent implements AutoCloseable {
         }
         if (config.join() == null) {
             Cluster cluster = Cluster.get(system);
-            cluster.manager().tell(akka.cluster.typed.Join.create(cluster.selfMember().address()));
+            cluster.manager()
+                    .tell(akka.cluster.typed.Join.create(cluster.selfMember().address()));
         }
         return ClusterSingleton.get(system)
                 .init(SingletonActor.of(supervised(Coordinator.create(generations)), "coordinator"));
@@ -221,8 +223,8 @@ public final class Agent implements AutoCloseable {
             return Optional.empty();
         }
         var address = Cluster.get(system).selfMember().address();
-        return Optional.of(
-                address.host().getOrElse(config::clusterHost) + ":" + address.getPort().orElse(0));
+        return Optional.of(address.host().getOrElse(config::clusterHost) + ":"
+                + address.getPort().orElse(0));
     }
 
     /** Addresses of the members that are up; empty when in no cluster. */

@@ -119,8 +119,8 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
     }
 
     static Behavior<Command> create(String name, Generations generations) {
-        return Behaviors.setup(context ->
-                Behaviors.withTimers(timers -> new ComputationActor(context, timers, name, generations)));
+        return Behaviors.setup(
+                context -> Behaviors.withTimers(timers -> new ComputationActor(context, timers, name, generations)));
     }
 
     @Override
@@ -138,10 +138,11 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
         return newSignalHandlerBuilder()
                 .onSignal(RecoveryCompleted.class, (state, signal) -> {
                     if (state.operation() != null) {
-                        context.getSelf().tell(new Continue(() -> persist(
-                                stateNow,
-                                new ComputationLifecycle.Command.Abort(
-                                        "the agent ended in the middle of it; the programs run on"))));
+                        context.getSelf()
+                                .tell(new Continue(() -> persist(
+                                        stateNow,
+                                        new ComputationLifecycle.Command.Abort(
+                                                "the agent ended in the middle of it; the programs run on"))));
                     }
                     arm(state);
                 })
@@ -201,13 +202,17 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
     private Effect<Event, State> register(State state, Register register) {
         if (state.trees().containsKey(register.tree.host())) {
             // Perhaps it has ended and nobody looked.
-            ask(state, running -> running.isEmpty()
-                    ? endAnd("its processes ended", () -> accept(register))
-                    : refuse(register.replyTo, new Answer.Refused(
-                            "name-taken",
-                            1,
-                            "a computation named " + name + " runs already on " + register.tree.host()
-                                    + "; choose another name with --name")));
+            ask(
+                    state,
+                    running -> running.isEmpty()
+                            ? endAnd("its processes ended", () -> accept(register))
+                            : refuse(
+                                    register.replyTo,
+                                    new Answer.Refused(
+                                            "name-taken",
+                                            1,
+                                            "a computation named " + name + " runs already on " + register.tree.host()
+                                                    + "; choose another name with --name")));
             return nothing();
         }
         return accept(register);
@@ -358,7 +363,8 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
         }
         if (running == null && state.operation() == null) {
             context.getSelf()
-                    .tell(new Checkpoint(null, false, "interval", context.getSystem().ignoreRef()));
+                    .tell(new Checkpoint(
+                            null, false, "interval", context.getSystem().ignoreRef()));
         }
         return nothing();
     }
@@ -371,7 +377,8 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
             return refuse(checkpoint.replyTo, refusal("it is busy with another checkpoint or restart; try again"));
         }
         if (state.trees().isEmpty()) {
-            return refuse(checkpoint.replyTo, new Answer.Refused("no-such", 6, "computation " + name + " does not run"));
+            return refuse(
+                    checkpoint.replyTo, new Answer.Refused("no-such", 6, "computation " + name + " does not run"));
         }
         for (String host : state.trees().keySet()) {
             if (!nodes.containsKey(host)) {
@@ -412,12 +419,13 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
             case Decision.Accepted<Event>(List<Event> events) ->
                 Effect().persist(events).thenRun((State now) -> {
                     mine.waitingFor.addAll(mine.hosts);
-                    now.trees().forEach((host, tree) -> nodes.get(host)
-                            .tell(new NodeAgent.OpenCheckpoint(
-                                    mine.id,
-                                    tree,
-                                    staging.path().resolve(host).toString(),
-                                    fromNodes)));
+                    now.trees()
+                            .forEach((host, tree) -> nodes.get(host)
+                                    .tell(new NodeAgent.OpenCheckpoint(
+                                            mine.id,
+                                            tree,
+                                            staging.path().resolve(host).toString(),
+                                            fromNodes)));
                 });
             case Decision.Rejected<Event>(String reason) -> {
                 staging.close();
@@ -492,7 +500,8 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
             case WRITE -> startPhase(Phase.REFILL, finished);
             case REFILL -> startPhase(mine.kill ? Phase.TERMINATE : Phase.RESUME, finished);
             case RESUME, TERMINATE -> {
-                mine.threads = mine.done.stream().mapToInt(Answer.PhaseDone::threads).sum();
+                mine.threads =
+                        mine.done.stream().mapToInt(Answer.PhaseDone::threads).sum();
                 yield Effect().persist(finished).thenRun(this::commit);
             }
             case CREATE -> startPhase(Phase.REBUILD, finished);
@@ -539,10 +548,10 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
         running = null;
         for (String host : mine.hosts) {
             nodes.get(host)
-                    .tell(new NodeAgent.Abandon(mine.id, "finished", context.getSystem().ignoreRef()));
+                    .tell(new NodeAgent.Abandon(
+                            mine.id, "finished", context.getSystem().ignoreRef()));
         }
-        return switch (ComputationLifecycle.decide(
-                stateNow, new ComputationLifecycle.Command.Commit(generation))) {
+        return switch (ComputationLifecycle.decide(stateNow, new ComputationLifecycle.Command.Commit(generation))) {
             case Decision.Accepted<Event>(List<Event> events) ->
                 Effect().persist(events).thenRun((State now) -> {
                     arm(now);
@@ -666,8 +675,7 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
         Tree bare = done.tree();
         Tree tree = new Tree(bare.host(), bare.root(), bare.startTime(), mine.cookie, bare.command());
         List<Event> events = new ArrayList<>(finished);
-        if (ComputationLifecycle.decide(
-                        stateNow, new ComputationLifecycle.Command.FinishRestart(List.of(tree)))
+        if (ComputationLifecycle.decide(stateNow, new ComputationLifecycle.Command.FinishRestart(List.of(tree)))
                 instanceof Decision.Accepted<Event>(List<Event> accepted)) {
             events.addAll(accepted);
         }
@@ -676,7 +684,8 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
             arm(now);
             for (String host : mine.hosts) {
                 nodes.get(host)
-                        .tell(new NodeAgent.Abandon(mine.id, "finished", context.getSystem().ignoreRef()));
+                        .tell(new NodeAgent.Abandon(
+                                mine.id, "finished", context.getSystem().ignoreRef()));
             }
             mine.restartClient.tell(new Answer.Restarted(
                     name,

@@ -31,8 +31,7 @@ public final class Coordinator extends AbstractBehavior<Coordinator.Command> {
 
     record Nodes(List<ActorRef<NodeAgent.Command>> nodes) implements Command, NoSerializationVerificationNeeded {}
 
-    record Register(
-            String name, String directory, int intervalSeconds, Tree tree, ActorRef<Answer> replyTo)
+    record Register(String name, String directory, int intervalSeconds, Tree tree, ActorRef<Answer> replyTo)
             implements Command {}
 
     /**
@@ -90,13 +89,21 @@ public final class Coordinator extends AbstractBehavior<Coordinator.Command> {
         return newReceiveBuilder()
                 .onMessage(Nodes.class, this::nodesChanged)
                 .onMessage(NodeUp.class, this::nodeUp)
-                .onMessage(Register.class, m -> tell(m.name, new ComputationActor.Register(
-                        m.tree, m.directory, m.intervalSeconds, m.replyTo)))
+                .onMessage(
+                        Register.class,
+                        m -> tell(
+                                m.name,
+                                new ComputationActor.Register(m.tree, m.directory, m.intervalSeconds, m.replyTo)))
                 .onMessage(Checkpoint.class, this::checkpoint)
-                .onMessage(PrepareRestart.class, m -> tell(m.name, new ComputationActor.PrepareRestart(
-                        m.host, m.directory, m.generation, m.detached, "restart command", m.replyTo)))
-                .onMessage(FinishRestart.class, m -> tell(m.name, new ComputationActor.FinishRestart(
-                        m.operation, m.stub, m.replyTo)))
+                .onMessage(
+                        PrepareRestart.class,
+                        m -> tell(
+                                m.name,
+                                new ComputationActor.PrepareRestart(
+                                        m.host, m.directory, m.generation, m.detached, "restart command", m.replyTo)))
+                .onMessage(
+                        FinishRestart.class,
+                        m -> tell(m.name, new ComputationActor.FinishRestart(m.operation, m.stub, m.replyTo)))
                 .onMessage(CancelRestart.class, m -> tell(m.name, new ComputationActor.CancelRestart(m.operation)))
                 .onMessage(ListAll.class, this::listAll)
                 .onMessage(Kill.class, this::kill)
@@ -141,13 +148,17 @@ public final class Coordinator extends AbstractBehavior<Coordinator.Command> {
                 checkpoint.replyTo.tell(noSuch("computation " + checkpoint.name));
                 return this;
             }
-            return tell(checkpoint.name, new ComputationActor.Checkpoint(
-                    checkpoint.directory, checkpoint.kill, "checkpoint command", checkpoint.replyTo));
+            return tell(
+                    checkpoint.name,
+                    new ComputationActor.Checkpoint(
+                            checkpoint.directory, checkpoint.kill, "checkpoint command", checkpoint.replyTo));
         }
         byRoot(checkpoint.host, checkpoint.pid, known -> {
             if (known != null) {
-                tell(known, new ComputationActor.Checkpoint(
-                        checkpoint.directory, checkpoint.kill, "checkpoint command", checkpoint.replyTo));
+                tell(
+                        known,
+                        new ComputationActor.Checkpoint(
+                                checkpoint.directory, checkpoint.kill, "checkpoint command", checkpoint.replyTo));
             } else {
                 attach(checkpoint);
             }
@@ -202,8 +213,8 @@ public final class Coordinator extends AbstractBehavior<Coordinator.Command> {
         ActorRef<Command> self = getContext().getSelf();
         AskPattern.<NodeAgent.Command, Answer>ask(
                         node, message, PATIENCE, getContext().getSystem().scheduler())
-                .whenComplete((answer, failure) -> self.tell(new Continue(
-                        () -> then.accept(failure == null ? answer : Answer.Refused.of(failure)))));
+                .whenComplete((answer, failure) -> self.tell(
+                        new Continue(() -> then.accept(failure == null ? answer : Answer.Refused.of(failure)))));
     }
 
     /** Asks every computation; goes on with their descriptions. */
@@ -230,8 +241,7 @@ public final class Coordinator extends AbstractBehavior<Coordinator.Command> {
     private void byRoot(String host, int pid, Consumer<String> then) {
         describeAll(all -> then.accept(all.stream()
                 .filter(d -> !d.state().equals("ended"))
-                .filter(d -> d.trees().stream()
-                        .anyMatch(tree -> tree.host().equals(host) && tree.root() == pid))
+                .filter(d -> d.trees().stream().anyMatch(tree -> tree.host().equals(host) && tree.root() == pid))
                 .map(Answer.Described::name)
                 .findFirst()
                 .orElse(null)));

@@ -138,7 +138,8 @@ final class Generations {
             throw new EngineException(EngineException.Kind.IMAGE, String.join("; and ", findings));
         }
         Manifest manifest = generation.manifest();
-        List<String> hosts = manifest.hosts().stream().map(Manifest.HostEntry::name).toList();
+        List<String> hosts =
+                manifest.hosts().stream().map(Manifest.HostEntry::name).toList();
         String chosen = hosts.size() == 1 ? hosts.getFirst() : host;
         if (!hosts.contains(chosen)) {
             throw new EngineException(

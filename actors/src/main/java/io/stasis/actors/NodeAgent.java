@@ -37,8 +37,7 @@ public final class NodeAgent extends AbstractBehavior<NodeAgent.Command> {
     record WhoAreYou(ActorRef<Coordinator.Command> replyTo) implements Command {}
 
     /** @param directory this host's directory in the generation that is written */
-    record OpenCheckpoint(String operation, Tree tree, String directory, ActorRef<Answer> replyTo)
-            implements Command {}
+    record OpenCheckpoint(String operation, Tree tree, String directory, ActorRef<Answer> replyTo) implements Command {}
 
     record OpenRestore(
             String operation, String generation, String imageHost, boolean detached, ActorRef<Answer> replyTo)
@@ -91,14 +90,12 @@ public final class NodeAgent extends AbstractBehavior<NodeAgent.Command> {
                 .onMessage(OpenCheckpoint.class, this::openCheckpoint)
                 .onMessage(OpenRestore.class, this::openRestore)
                 .onMessage(Adopt.class, m -> inOperation(m.operation, m.replyTo, o -> o.adopt(m.stub, m.replyTo)))
-                .onMessage(
-                        RunPhase.class, m -> inOperation(m.operation, m.replyTo, o -> o.run(m.phase, m.replyTo)))
+                .onMessage(RunPhase.class, m -> inOperation(m.operation, m.replyTo, o -> o.run(m.phase, m.replyTo)))
                 .onMessage(Abandon.class, this::abandon)
                 .onMessage(Inspect.class, this::inspect)
                 .onMessage(Kill.class, this::kill)
                 .onMessage(Recorded.class, m -> inOperation(m.operation, null, TreeOperation::recorded))
-                .onMessage(
-                        FromProcess.class, m -> inOperation(m.operation, null, o -> o.reported(m.report)))
+                .onMessage(FromProcess.class, m -> inOperation(m.operation, null, o -> o.reported(m.report)))
                 .onMessage(Continue.class, m -> {
                     m.next.run();
                     return this;
@@ -136,8 +133,7 @@ public final class NodeAgent extends AbstractBehavior<NodeAgent.Command> {
     }
 
     private Behavior<Command> openRestore(OpenRestore open) {
-        var request = new RestoreRequest(
-                host, Path.of(open.generation), open.imageHost, workDirectory, open.detached);
+        var request = new RestoreRequest(host, Path.of(open.generation), open.imageHost, workDirectory, open.detached);
         TreeOperation operation = new TreeOperation(getContext(), host, open.operation);
         operations.put(open.operation, operation);
         operation.openRestore(engine, request, open.replyTo);
@@ -165,9 +161,7 @@ public final class NodeAgent extends AbstractBehavior<NodeAgent.Command> {
                                         tree.root(),
                                         status.startTime(),
                                         tree.cookie(),
-                                        tree.command().isEmpty()
-                                                ? commandOf(status)
-                                                : tree.command()),
+                                        tree.command().isEmpty() ? commandOf(status) : tree.command()),
                                 status.processes(),
                                 status.threads())));
             }
@@ -188,7 +182,6 @@ public final class NodeAgent extends AbstractBehavior<NodeAgent.Command> {
     /** Does blocking work aside and sends its result. */
     private void answer(ActorRef<Answer> replyTo, Supplier<Answer> work) {
         CompletionStage<Answer> result = CompletableFuture.supplyAsync(work, blocking);
-        result.whenComplete(
-                (answer, failure) -> replyTo.tell(failure == null ? answer : Answer.Refused.of(failure)));
+        result.whenComplete((answer, failure) -> replyTo.tell(failure == null ? answer : Answer.Refused.of(failure)));
     }
 }

@@ -50,9 +50,7 @@ final class ProcessActor
     private final ActorContext<Command> context;
 
     private ProcessActor(
-            ActorContext<Command> context,
-            ProcessKey key,
-            Function<Phase, CompletionStage<? extends Outcome>> work) {
+            ActorContext<Command> context, ProcessKey key, Function<Phase, CompletionStage<? extends Outcome>> work) {
         super(PersistenceId.ofUniqueId("process|" + key));
         this.context = context;
         this.key = key;
@@ -94,8 +92,10 @@ final class ProcessActor
                 yield Effect().persist(all).thenRun(() -> work(begin));
             }
             case Decision.Rejected<ProcessLifecycle.Event>(String reason) ->
-                Effect().none().thenRun(() -> begin.replyTo.tell(
-                        new Broken(key, new Answer.Refused("failed", 1, "process " + key.pid() + ": " + reason))));
+                Effect()
+                        .none()
+                        .thenRun(() -> begin.replyTo.tell(new Broken(
+                                key, new Answer.Refused("failed", 1, "process " + key.pid() + ": " + reason))));
         };
     }
 
@@ -104,7 +104,8 @@ final class ProcessActor
         return first
                         && ProcessLifecycle.decide(
                                         state, new ProcessLifecycle.Command.Abandon("the agent ended meanwhile"))
-                                instanceof Decision.Accepted<ProcessLifecycle.Event>(List<ProcessLifecycle.Event> events)
+                                instanceof
+                                Decision.Accepted<ProcessLifecycle.Event>(List<ProcessLifecycle.Event> events)
                 ? events
                 : List.of();
     }
@@ -125,8 +126,10 @@ final class ProcessActor
                 yield Effect().persist(events);
             }
             case Decision.Rejected<ProcessLifecycle.Event>(String reason) ->
-                Effect().none().thenRun(() -> done.replyTo.tell(
-                        new Broken(key, new Answer.Refused("failed", 1, "process " + key.pid() + ": " + reason))));
+                Effect()
+                        .none()
+                        .thenRun(() -> done.replyTo.tell(new Broken(
+                                key, new Answer.Refused("failed", 1, "process " + key.pid() + ": " + reason))));
         };
     }
 
@@ -141,13 +144,15 @@ final class ProcessActor
 
     private Effect<ProcessLifecycle.Event, ProcessLifecycle.State> abandon(
             ProcessLifecycle.State state, Abandon abandon) {
-        List<ProcessLifecycle.Event> events =
-                ProcessLifecycle.decide(state, new ProcessLifecycle.Command.Abandon(abandon.reason))
-                                instanceof
-                                Decision.Accepted<ProcessLifecycle.Event>(List<ProcessLifecycle.Event> accepted)
-                        ? accepted
-                        : List.of();
-        return Effect().persist(events).thenRun(() -> abandon.replyTo.tell(new LetGo(key))).thenStop();
+        List<ProcessLifecycle.Event> events = ProcessLifecycle.decide(
+                                state, new ProcessLifecycle.Command.Abandon(abandon.reason))
+                        instanceof Decision.Accepted<ProcessLifecycle.Event>(List<ProcessLifecycle.Event> accepted)
+                ? accepted
+                : List.of();
+        return Effect()
+                .persist(events)
+                .thenRun(() -> abandon.replyTo.tell(new LetGo(key)))
+                .thenStop();
     }
 
     @Override

@@ -37,23 +37,27 @@ final class ThreadActor extends EventSourcedBehavior<ThreadActor.Record, ThreadL
 
     @Override
     public CommandHandler<Record, ThreadLifecycle.Event, ThreadLifecycle.State> commandHandler() {
-        return newCommandHandlerBuilder().forAnyState().onCommand(Record.class, (state, record) -> {
-            List<ThreadLifecycle.Event> events = new ArrayList<>();
-            ThreadLifecycle.State now = state;
-            for (ThreadLifecycle.Command command : record.commands) {
-                if (ThreadLifecycle.decide(now, command)
-                        instanceof Decision.Accepted<ThreadLifecycle.Event>(List<ThreadLifecycle.Event> accepted)) {
-                    for (ThreadLifecycle.Event event : accepted) {
-                        now = ThreadLifecycle.evolve(now, event);
-                        events.add(event);
+        return newCommandHandlerBuilder()
+                .forAnyState()
+                .onCommand(Record.class, (state, record) -> {
+                    List<ThreadLifecycle.Event> events = new ArrayList<>();
+                    ThreadLifecycle.State now = state;
+                    for (ThreadLifecycle.Command command : record.commands) {
+                        if (ThreadLifecycle.decide(now, command)
+                                instanceof
+                                Decision.Accepted<ThreadLifecycle.Event>(List<ThreadLifecycle.Event> accepted)) {
+                            for (ThreadLifecycle.Event event : accepted) {
+                                now = ThreadLifecycle.evolve(now, event);
+                                events.add(event);
+                            }
+                        }
                     }
-                }
-            }
-            return Effect()
-                    .persist(events)
-                    .thenRun(() -> record.replyTo.tell(new NodeAgent.Recorded(record.operation)))
-                    .thenStop();
-        }).build();
+                    return Effect()
+                            .persist(events)
+                            .thenRun(() -> record.replyTo.tell(new NodeAgent.Recorded(record.operation)))
+                            .thenStop();
+                })
+                .build();
     }
 
     @Override

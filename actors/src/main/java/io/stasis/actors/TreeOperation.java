@@ -56,20 +56,21 @@ final class TreeOperation {
         this.context = context;
         this.host = host;
         this.id = id;
-        this.reports = context.messageAdapter(
-                ProcessActor.Report.class, report -> new NodeAgent.FromProcess(id, report));
+        this.reports =
+                context.messageAdapter(ProcessActor.Report.class, report -> new NodeAgent.FromProcess(id, report));
     }
 
     /** Does native work on the tracer thread and goes on in the actor. */
     private <T> void onTracer(Supplier<T> work, Consumer<T> then) {
         ActorRef<NodeAgent.Command> self = context.getSelf();
-        tracer.run(work).whenComplete((result, problem) -> self.tell(new NodeAgent.Continue(id, () -> {
-            if (problem == null) {
-                then.accept(result);
-            } else {
-                replyTo.tell(new Answer.PhaseFailed(id, host, Answer.Refused.of(problem)));
-            }
-        })));
+        tracer.run(work)
+                .whenComplete((result, problem) -> self.tell(new NodeAgent.Continue(id, () -> {
+                    if (problem == null) {
+                        then.accept(result);
+                    } else {
+                        replyTo.tell(new Answer.PhaseFailed(id, host, Answer.Refused.of(problem)));
+                    }
+                })));
     }
 
     void openCheckpoint(Engine theEngine, CheckpointRequest request, ActorRef<Answer> sender) {
@@ -108,13 +109,12 @@ final class TreeOperation {
     private static RuntimeException problem(List<Engine.Problem> problems) {
         String all = String.join(
                 "; and ", problems.stream().map(Engine.Problem::sentence).toList());
-        boolean pids = problems.stream().allMatch(p -> p.resource().equals("its pid") && p.reason().contains("taken"));
+        boolean pids = problems.stream()
+                .allMatch(p -> p.resource().equals("its pid") && p.reason().contains("taken"));
         boolean access = problems.stream().anyMatch(p -> p.reason().startsWith("this user"));
         var kind = pids
                 ? io.stasis.engine.EngineException.Kind.PID_TAKEN
-                : access
-                        ? io.stasis.engine.EngineException.Kind.ACCESS
-                        : io.stasis.engine.EngineException.Kind.IMAGE;
+                : access ? io.stasis.engine.EngineException.Kind.ACCESS : io.stasis.engine.EngineException.Kind.IMAGE;
         return new io.stasis.engine.EngineException(kind, "cannot restart: " + all);
     }
 
@@ -130,9 +130,7 @@ final class TreeOperation {
     }
 
     private void spawn(ProcessKey key) {
-        processes.computeIfAbsent(
-                key,
-                k -> context.spawnAnonymous(ProcessActor.create(k, step -> work(k, step))));
+        processes.computeIfAbsent(key, k -> context.spawnAnonymous(ProcessActor.create(k, step -> work(k, step))));
     }
 
     /** The native work of one phase for one process. */
@@ -253,9 +251,8 @@ final class TreeOperation {
     }
 
     private void phaseDone(Outcome.Finished finished, Answer.Restarted restarted, Tree tree) {
-        int threads = suspended.values().stream()
-                .mapToInt(o -> o.threads().size())
-                .sum();
+        int threads =
+                suspended.values().stream().mapToInt(o -> o.threads().size()).sum();
         long bytes = 0;
         long paused = 0;
         for (Outcome outcome : outcomes) {
@@ -343,8 +340,10 @@ final class TreeOperation {
             }
             tracer.close();
             waitingFor.clear();
-            processes.values().forEach(process -> process.tell(new ProcessActor.Abandon(reason, context.getSystem()
-                    .ignoreRef())));
+            processes
+                    .values()
+                    .forEach(process -> process.tell(
+                            new ProcessActor.Abandon(reason, context.getSystem().ignoreRef())));
             sender.tell(new Answer.Abandoned(id, host));
         })));
     }

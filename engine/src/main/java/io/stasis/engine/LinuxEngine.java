@@ -56,7 +56,9 @@ public final class LinuxEngine implements Engine {
         try (TreeCheckpoint tree = new TreeCheckpoint(request)) {
             for (ProcessKey key : tree.tree()) {
                 processes++;
-                threads += ProcStat.find(new Pid(key.pid())).map(ProcStat::numThreads).orElse(0);
+                threads += ProcStat.find(new Pid(key.pid()))
+                        .map(ProcStat::numThreads)
+                        .orElse(0);
             }
         } catch (EngineException e) {
             return Optional.empty(); // ended while it was looked at

@@ -56,8 +56,7 @@ final class WarmUp {
 
     private static void round(Path program, Path image, Path work) {
         int pid = Libc.spawn(program.toString());
-        try (var session =
-                new TreeCheckpoint(new CheckpointRequest("host", List.of(pid), null, image, "host"))) {
+        try (var session = new TreeCheckpoint(new CheckpointRequest("host", List.of(pid), null, image, "host"))) {
             for (ProcessKey key : session.discover()) {
                 session.suspend(key);
             }

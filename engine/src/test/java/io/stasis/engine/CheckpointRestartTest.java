@@ -38,8 +38,7 @@ class CheckpointRestartTest {
     @BeforeEach
     void startTheTicker() throws Exception {
         Path program = directory.resolve("ticker");
-        Process compiler = new ProcessBuilder(
-                        "gcc", "-O2", "-pthread", "-o", program.toString(), "src/test/c/ticker.c")
+        Process compiler = new ProcessBuilder("gcc", "-O2", "-pthread", "-o", program.toString(), "src/test/c/ticker.c")
                 .inheritIO()
                 .start();
         assertThat(compiler.waitFor(60, TimeUnit.SECONDS)).isTrue();
@@ -85,8 +84,7 @@ class CheckpointRestartTest {
     private Path checkpoint(String name, boolean kill) throws IOException {
         Path generation = directory.resolve(name);
         Path host = Files.createDirectories(generation.resolve("host"));
-        try (var session =
-                engine.checkpoint(new CheckpointRequest("host", List.of(pid), null, host, "host"))) {
+        try (var session = engine.checkpoint(new CheckpointRequest("host", List.of(pid), null, host, "host"))) {
             List<ProcessKey> todo = session.discover();
             while (!todo.isEmpty()) {
                 todo.forEach(session::suspend);
@@ -106,8 +104,7 @@ class CheckpointRestartTest {
 
     private void restart(Path generation) {
         int stub = 0;
-        try (var session =
-                engine.restore(new RestoreRequest("host", generation, "host", directory, false))) {
+        try (var session = engine.restore(new RestoreRequest("host", generation, "host", directory, false))) {
             assertThat(session.verify()).isEmpty();
             session.stub();
             stub = session.spawn();
@@ -124,7 +121,9 @@ class CheckpointRestartTest {
     private int exitStatusAfterSigterm() {
         Libc.check(Libc.call(SystemCall.KILL, pid, SIGTERM), "kill");
         ByteBuffer status = Libc.buffer(8);
-        await("end of the ticker", () -> Libc.call(SystemCall.WAIT4, pid, Libc.address(status), WALL | WNOHANG, 0) == pid);
+        await(
+                "end of the ticker",
+                () -> Libc.call(SystemCall.WAIT4, pid, Libc.address(status), WALL | WNOHANG, 0) == pid);
         started.clear();
         assertThat(status.getInt(0) & 0x7f).isZero();
         return status.getInt(0) >> 8;

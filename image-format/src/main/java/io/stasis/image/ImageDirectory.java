@@ -112,8 +112,9 @@ public final class ImageDirectory {
         return generations().stream()
                 .filter(g -> g.number == number)
                 .findFirst()
-                .orElseThrow(() -> new ImageException("the image directory " + path + " has no complete generation "
-                        + number + "; it has " + generations().stream().map(Generation::number).toList()));
+                .orElseThrow(() -> new ImageException(
+                        "the image directory " + path + " has no complete generation " + number + "; it has "
+                                + generations().stream().map(Generation::number).toList()));
     }
 
     /** Begins the next generation, and removes what writers that are gone left of theirs. */
@@ -150,7 +151,9 @@ public final class ImageDirectory {
         Path lock = staging.resolve(LOCK);
         if (!Files.exists(lock, LinkOption.NOFOLLOW_LINKS)) {
             // A writer makes the lock right after the directory; one without is from a writer that died in between.
-            return System.currentTimeMillis() - Files.getLastModifiedTime(staging).toMillis() < 10_000;
+            return System.currentTimeMillis()
+                            - Files.getLastModifiedTime(staging).toMillis()
+                    < 10_000;
         }
         try (FileChannel channel = FileChannel.open(lock, StandardOpenOption.WRITE);
                 FileLock held = channel.tryLock()) {

@@ -180,8 +180,8 @@ class DamageTest {
     private Path generation() {
         ImageDirectory images = ImageDirectory.create(directory.resolve("images" + files++));
         try (ImageDirectory.Staging staging = images.begin()) {
-            FileSummary summary = RecordFile.write(
-                    staging.host("host").resolve("tree.record"), new ProcessImage.Limit(1, 2, 3));
+            FileSummary summary =
+                    RecordFile.write(staging.host("host").resolve("tree.record"), new ProcessImage.Limit(1, 2, 3));
             byte[] head = EventLog.writeSlice(staging.path().resolve("events.log"), List.of())
                     .head();
             FileSummary log = PrivateFiles.summarize(staging.path().resolve("events.log"));
@@ -224,10 +224,16 @@ class DamageTest {
         Path file = generation.resolve("host/tree.record");
         if (missing) {
             Files.delete(file);
-            assertThat(ImageVerifier.verify(generation)).singleElement().asString().contains("tree.record is missing");
+            assertThat(ImageVerifier.verify(generation))
+                    .singleElement()
+                    .asString()
+                    .contains("tree.record is missing");
         } else {
             Files.createFile(generation.resolve("extra"));
-            assertThat(ImageVerifier.verify(generation)).singleElement().asString().contains("does not belong");
+            assertThat(ImageVerifier.verify(generation))
+                    .singleElement()
+                    .asString()
+                    .contains("does not belong");
         }
     }
 }

@@ -25,7 +25,8 @@ class RecordTypesTest {
                 OpenDescription.class,
                 ProcessImage.class,
                 ThreadImage.class);
-        List<Class<?>> records = top.flatMap(type -> Stream.concat(Stream.of(type), Stream.of(type.getDeclaredClasses())))
+        List<Class<?>> records = top.flatMap(
+                        type -> Stream.concat(Stream.of(type), Stream.of(type.getDeclaredClasses())))
                 .filter(Class::isRecord)
                 .<Class<?>>map(type -> type)
                 .distinct()

@@ -43,8 +43,20 @@ import picocli.CommandLine.HelpCommand;
         footer = {"", "'stasis help COMMAND' tells more about one command."})
 final class Stasis extends StasisCommand {
     /** Names of the subcommands in the order of the help text. */
-    static final List<String> COMMANDS =
-            List.of("launch", "checkpoint", "restart", "ps", "kill", "agent", "coordinator", "check", "inspect", "verify", "log", "replay", "demo");
+    static final List<String> COMMANDS = List.of(
+            "launch",
+            "checkpoint",
+            "restart",
+            "ps",
+            "kill",
+            "agent",
+            "coordinator",
+            "check",
+            "inspect",
+            "verify",
+            "log",
+            "replay",
+            "demo");
 
     @Override
     public Integer call() {

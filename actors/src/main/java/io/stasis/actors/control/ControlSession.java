@@ -43,7 +43,8 @@ final class ControlSession {
         this.agent = agent;
         this.engine = engine;
         this.channel = channel;
-        this.reader = new BufferedReader(new InputStreamReader(Channels.newInputStream(channel), StandardCharsets.UTF_8));
+        this.reader =
+                new BufferedReader(new InputStreamReader(Channels.newInputStream(channel), StandardCharsets.UTF_8));
         this.requests = new Requests(agent.coordinator(), agent.system());
     }
 
@@ -72,7 +73,8 @@ final class ControlSession {
     }
 
     private void send(String key, Object value) throws IOException {
-        ByteBuffer line = ByteBuffer.wrap((JSON.writeValueAsString(Map.of(key, value)) + "\n").getBytes(StandardCharsets.UTF_8));
+        ByteBuffer line =
+                ByteBuffer.wrap((JSON.writeValueAsString(Map.of(key, value)) + "\n").getBytes(StandardCharsets.UTF_8));
         while (line.hasRemaining()) {
             channel.write(line);
         }
@@ -95,7 +97,8 @@ final class ControlSession {
             error(
                     "version",
                     3,
-                    "the command is version " + version + " (protocol " + hello.path("protocol").asInt() + ", format "
+                    "the command is version " + version + " (protocol "
+                            + hello.path("protocol").asInt() + ", format "
                             + hello.path("format").asInt() + ") and the running agent is version " + Agent.VERSION
                             + " (protocol " + PROTOCOL + ", format " + FormatVersion.CURRENT
                             + "); run `stasis agent --stop`, and the next command starts the right one");
@@ -159,7 +162,8 @@ final class ControlSession {
         }
         Tree tree = new Tree(
                 agent.config().host(), pid, request.path("startTime").asLong(), text(request, "cookie"), command);
-        Answer answer = requests.register(name, directory, request.path("interval").asInt(0), tree);
+        Answer answer =
+                requests.register(name, directory, request.path("interval").asInt(0), tree);
         if (answer instanceof Answer.Registered(String given, String where)) {
             Map<String, Object> result = new LinkedHashMap<>();
             result.put("name", given);
@@ -289,7 +293,10 @@ final class ControlSession {
                 ? 0
                 : request.path("graceMillis").asLong(DEFAULT_GRACE_MILLIS);
         Answer answer = requests.kill(
-                agent.config().host(), text(request, "name"), request.path("pid").asInt(), grace);
+                agent.config().host(),
+                text(request, "name"),
+                request.path("pid").asInt(),
+                grace);
         if (answer instanceof Answer.Killed(List<Integer> pids)) {
             send("result", Map.of("killed", pids));
         } else {
@@ -299,7 +306,9 @@ final class ControlSession {
 
     private void status() throws IOException {
         var log = OpenLogs.open(agent.config().eventLog()).log();
-        int running = requests.list() instanceof Answer.Listed listed ? listed.computations().size() : 0;
+        int running = requests.list() instanceof Answer.Listed listed
+                ? listed.computations().size()
+                : 0;
         Map<String, Object> result = new LinkedHashMap<>();
         result.put("pid", ProcessHandle.current().pid());
         result.put("version", Agent.VERSION);

@@ -52,8 +52,8 @@ public final class EventLogJournal extends AsyncWriteJournal {
                 }
             } catch (RuntimeException e) {
                 // An event that has no serial form is rejected; the entity may go on.
-                results.add(Optional.of(new IllegalArgumentException("cannot serialize an event of "
-                        + write.persistenceId() + ": " + e.getMessage())));
+                results.add(Optional.of(new IllegalArgumentException(
+                        "cannot serialize an event of " + write.persistenceId() + ": " + e.getMessage())));
                 continue;
             }
             try {
@@ -98,13 +98,7 @@ public final class EventLogJournal extends AsyncWriteJournal {
                     break;
                 }
                 replayCallback.accept(PersistentRepr.apply(
-                        EventCodec.decode(entry),
-                        entry.entitySequence(),
-                        persistenceId,
-                        "",
-                        false,
-                        null,
-                        ""));
+                        EventCodec.decode(entry), entry.entitySequence(), persistenceId, "", false, null, ""));
             }
             return Futures.successful(null);
         } catch (RuntimeException e) {

@@ -31,8 +31,7 @@ public final class EventText {
     }
 
     private static Instant instant(EventLog.Entry entry) {
-        return Instant.ofEpochSecond(
-                entry.wallNanos() / 1_000_000_000L, entry.wallNanos() % 1_000_000_000L);
+        return Instant.ofEpochSecond(entry.wallNanos() / 1_000_000_000L, entry.wallNanos() % 1_000_000_000L);
     }
 
     /** The record with its event as nested maps, ready to be written as JSON. */
@@ -129,8 +128,8 @@ public final class EventText {
             case ComputationLifecycle.Event.Registered(var tree, String directory, int interval) ->
                 "registered: process " + tree.root() + " on " + tree.host() + ", images in " + directory;
             case ComputationLifecycle.Event.CheckpointStarted e ->
-                "checkpoint " + e.operation() + " started: generation " + e.generation() + (e.kill() ? ", then kill" : "")
-                        + " (" + e.cause() + ")";
+                "checkpoint " + e.operation() + " started: generation " + e.generation()
+                        + (e.kill() ? ", then kill" : "") + " (" + e.cause() + ")";
             case ComputationLifecycle.Event.RestartStarted e ->
                 "restart " + e.operation() + " started from generation " + e.generation() + " of " + e.directory();
             case ComputationLifecycle.Event.PhaseStarted(var phase) -> "phase " + phase + " started";
@@ -140,7 +139,10 @@ public final class EventText {
                 "generation " + g.number() + " committed: " + g.bytes() + " bytes, pause " + millis(g.pauseNanos())
                         + ", " + millis(g.totalNanos()) + " in all";
             case ComputationLifecycle.Event.Restarted(var trees) ->
-                "restarted: " + trees.stream().map(t -> "process " + t.root() + " on " + t.host()).toList();
+                "restarted: "
+                        + trees.stream()
+                                .map(t -> "process " + t.root() + " on " + t.host())
+                                .toList();
             case ComputationLifecycle.Event.Aborted(String operation, String reason) ->
                 operation + " aborted: " + reason;
             case ComputationLifecycle.Event.Ended(String reason) -> "ended: " + reason;

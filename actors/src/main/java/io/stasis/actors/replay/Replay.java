@@ -44,8 +44,7 @@ public final class Replay {
     private static Object evolve(Object state, Object event) {
         return switch (event) {
             case ProcessLifecycle.Event e ->
-                ProcessLifecycle.evolve(
-                        state == null ? ProcessLifecycle.initial() : (ProcessLifecycle.State) state, e);
+                ProcessLifecycle.evolve(state == null ? ProcessLifecycle.initial() : (ProcessLifecycle.State) state, e);
             case ThreadLifecycle.Event e ->
                 ThreadLifecycle.evolve(state == null ? ThreadLifecycle.initial() : (ThreadLifecycle.State) state, e);
             case ConnectionLifecycle.Event e ->

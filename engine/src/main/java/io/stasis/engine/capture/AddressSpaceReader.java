@@ -8,8 +8,8 @@ import io.stasis.image.model.MemoryImage.Backing;
 import io.stasis.image.model.MemoryImage.Mapping;
 import io.stasis.linux.Pid;
 import io.stasis.linux.proc.FileStatus;
-import io.stasis.linux.proc.Mappings;
 import io.stasis.linux.proc.MappingInfo;
+import io.stasis.linux.proc.Mappings;
 import io.stasis.linux.ptrace.RemoteProcess.VdsoMapping;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -70,8 +70,10 @@ final class AddressSpaceReader {
                 problems.add(problem(pid, name, "device memory is not supported", "close the device first"));
             } else if (mapping.deleted() && !path.equals(SHARED_ANONYMOUS)) {
                 problems.add(problem(
-                        pid, name, "the mapped file was deleted", "keep the file, or restart the program with the new"
-                                + " version"));
+                        pid,
+                        name,
+                        "the mapped file was deleted",
+                        "keep the file, or restart the program with the new" + " version"));
             }
         }
         return problems;
@@ -88,7 +90,8 @@ final class AddressSpaceReader {
             if (info.path().equals("[vsyscall]")) {
                 continue;
             }
-            int protection = (info.read() ? PROT_READ : 0) | (info.write() ? PROT_WRITE : 0) | (info.exec() ? PROT_EXEC : 0);
+            int protection =
+                    (info.read() ? PROT_READ : 0) | (info.write() ? PROT_WRITE : 0) | (info.exec() ? PROT_EXEC : 0);
             mappings.add(new Mapping(
                     info.start(), info.end(), protection, info.shared(), backing(pid, info), info.vmFlags()));
         }
@@ -107,8 +110,8 @@ final class AddressSpaceReader {
             if (!info.shared()) {
                 return new Backing.Anonymous();
             }
-            SharedObjectInfo object = shared.computeIfAbsent(
-                    new Inode(info.devMajor(), info.devMinor(), info.inode()), inode -> {
+            SharedObjectInfo object =
+                    shared.computeIfAbsent(new Inode(info.devMajor(), info.devMinor(), info.inode()), inode -> {
                         SharedObjectInfo created = new SharedObjectInfo(objects.size());
                         objects.add(created);
                         return created;
@@ -145,8 +148,7 @@ final class AddressSpaceReader {
     FileReference file(Pid pid, String path) {
         return files.computeIfAbsent(path, p -> {
             FileStatus status = FileStatus.of("/proc/" + pid + "/root" + p);
-            return new FileReference(
-                    p, status.dev(), status.ino(), status.mode(), status.size(), status.mtimeNanos());
+            return new FileReference(p, status.dev(), status.ino(), status.mode(), status.size(), status.mtimeNanos());
         });
     }
 

@@ -148,8 +148,7 @@ public final class BlockedCalls {
         return channel.contains("futex") ? SystemCall.FUTEX : SystemCall.POLL;
     }
 
-    private static long remaining(
-            long number, long[] arguments, ProcessMemory memory, long asleepSince, long now) {
+    private static long remaining(long number, long[] arguments, ProcessMemory memory, long asleepSince, long now) {
         long slept = asleepSince == 0 ? 0 : Math.max(0, now - asleepSince);
         if (number == SystemCall.NANOSLEEP) {
             return sleepLeft(memory, arguments[0], arguments[1], slept);

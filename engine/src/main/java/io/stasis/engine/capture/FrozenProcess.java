@@ -127,7 +127,10 @@ final class FrozenProcess {
     /** A thread that has ended is passed over; anything else is told. */
     private static void explainSeizeFailure(Pid pid, Tid tid, KernelException e) {
         var stat = ProcStat.find(pid, tid);
-        if (e.errno() == Errno.ESRCH || stat.isEmpty() || stat.get().state() == 'Z' || stat.get().state() == 'X') {
+        if (e.errno() == Errno.ESRCH
+                || stat.isEmpty()
+                || stat.get().state() == 'Z'
+                || stat.get().state() == 'X') {
             return;
         }
         int tracer = ProcStatus.find(pid, tid).map(ProcStatus::tracerPid).orElse(0);
@@ -148,8 +151,7 @@ final class FrozenProcess {
                                 + " (for a vfork child, or for a device); try again later"));
     }
 
-    private static FrozenThread look(
-            ProcessKey key, Seized thread, ProcessMemory memory, ProcStatus status, long now) {
+    private static FrozenThread look(ProcessKey key, Seized thread, ProcessMemory memory, ProcStatus status, long now) {
         Tracee tracee = thread.tracee;
         Pid pid = new Pid(key.pid());
         Registers registers = tracee.registers();
@@ -164,8 +166,8 @@ final class FrozenProcess {
             registers = BlockedCalls.withoutSpuriousInterrupt(
                     registers, thread.asleepSince, now, signalDue(pid, tracee.tid(), mask, status));
         }
-        var blocked = BlockedCalls.describe(
-                pid, tracee.tid(), key.startTime(), registers, memory, thread.asleepSince, now);
+        var blocked =
+                BlockedCalls.describe(pid, tracee.tid(), key.startTime(), registers, memory, thread.asleepSince, now);
         int innerTid = tracee.tid().value();
         if (status.nspid().length > 1) {
             int[] ids = ProcStatus.find(pid, tracee.tid()).orElseThrow().nspid();

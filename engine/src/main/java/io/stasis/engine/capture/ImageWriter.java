@@ -40,8 +40,7 @@ final class ImageWriter {
         this.spaces = spaces;
     }
 
-    void add(
-            FrozenProcess process, List<Mapping> mappings, List<DescriptorEntry> entries, ProcessReader.State state) {
+    void add(FrozenProcess process, List<Mapping> mappings, List<DescriptorEntry> entries, ProcessReader.State state) {
         captured.put(process.key(), new Captured(mappings, entries, state));
     }
 

@@ -1,8 +1,8 @@
 package io.stasis.engine.capture;
 
 import io.stasis.linux.libc.SystemCall;
-import io.stasis.linux.proc.Mappings;
 import io.stasis.linux.proc.MappingInfo;
+import io.stasis.linux.proc.Mappings;
 import io.stasis.linux.ptrace.CallTable;
 import io.stasis.linux.ptrace.RemoteProcess;
 import io.stasis.linux.ptrace.RemoteProcess.VdsoMapping;

@@ -86,8 +86,7 @@ final class PageWriter {
         return copy(ranges, java.util.Set.of(), memory, writer);
     }
 
-    private Count copy(
-            List<long[]> ranges, java.util.Set<Long> exact, ProcessMemory memory, PageFile.Writer writer) {
+    private Count copy(List<long[]> ranges, java.util.Set<Long> exact, ProcessMemory memory, PageFile.Writer writer) {
         long total = 0;
         for (long[] range : ranges) {
             total += range[1] - range[0];

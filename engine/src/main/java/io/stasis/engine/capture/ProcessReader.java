@@ -149,8 +149,7 @@ final class ProcessReader {
         }
         List<IntervalTimer> timers = new ArrayList<>();
         for (int i = 0; i < TIMERS; i++) {
-            timers.add(new IntervalTimer(
-                    micros(results, timerData, 32 * i + 16), micros(results, timerData, 32 * i)));
+            timers.add(new IntervalTimer(micros(results, timerData, 32 * i + 16), micros(results, timerData, 32 * i)));
         }
         return new Answers(
                 actions,
@@ -198,7 +197,9 @@ final class ProcessReader {
 
     private ProcessImage.FilesystemState filesystem(ProcStatus status) {
         return new ProcessImage.FilesystemState(
-                reference("working directory", ProcLinks.cwd(pid)), reference("root directory", ProcLinks.root(pid)), status.umask());
+                reference("working directory", ProcLinks.cwd(pid)),
+                reference("root directory", ProcLinks.root(pid)),
+                status.umask());
     }
 
     private FileReference reference(String what, ProcLinks.Target link) {

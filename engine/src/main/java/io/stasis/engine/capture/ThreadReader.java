@@ -30,7 +30,11 @@ final class ThreadReader {
 
     /** What only the thread itself can be asked. */
     record Answers(
-            AlternateStack alternateStack, long clearTidAddress, int parentDeathSignal, long timerSlack, int secureBits) {}
+            AlternateStack alternateStack,
+            long clearTidAddress,
+            int parentDeathSignal,
+            long timerSlack,
+            int secureBits) {}
 
     private ThreadReader() {}
 

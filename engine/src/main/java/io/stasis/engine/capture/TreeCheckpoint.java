@@ -92,9 +92,10 @@ public final class TreeCheckpoint implements CheckpointSession {
             if (surveyed.add(key)) {
                 // Born after the survey: what it holds has not been looked at.
                 descriptors.addProcess(key.pid());
-                List<Problem> problems = new Survey(spaces, descriptors).problems(key.pid()).stream()
-                        .filter(problem -> !problem.resource().equals("traced process")) // by us
-                        .toList();
+                List<Problem> problems = new Survey(spaces, descriptors)
+                        .problems(key.pid()).stream()
+                                .filter(problem -> !problem.resource().equals("traced process")) // by us
+                                .toList();
                 if (!problems.isEmpty()) {
                     throw new UnsupportedResourceException(problems);
                 }
@@ -256,10 +257,14 @@ public final class TreeCheckpoint implements CheckpointSession {
             throw e;
         } catch (KernelException e) {
             throw new EngineException(
-                    EngineException.Kind.FAILED, "could not " + what + ": " + e.getMessage() + "; the program runs on", e);
+                    EngineException.Kind.FAILED,
+                    "could not " + what + ": " + e.getMessage() + "; the program runs on",
+                    e);
         } catch (RuntimeException e) {
             throw new EngineException(
-                    EngineException.Kind.FAILED, "could not " + what + ": " + e.getMessage() + "; the program runs on", e);
+                    EngineException.Kind.FAILED,
+                    "could not " + what + ": " + e.getMessage() + "; the program runs on",
+                    e);
         }
     }
 

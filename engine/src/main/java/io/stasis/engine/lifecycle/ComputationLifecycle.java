@@ -104,8 +104,7 @@ public final class ComputationLifecycle {
                         ? Decision.reject("it does not run")
                         : state.operation != null
                                 ? Decision.reject("it is busy with a " + kind(state.operation))
-                                : Decision.accept(
-                                        new Event.CheckpointStarted(id, generation, directory, kill, cause));
+                                : Decision.accept(new Event.CheckpointStarted(id, generation, directory, kill, cause));
             case Command.StartRestart(String id, int generation, String directory, String head, String cause) ->
                 !state.trees.isEmpty()
                         ? Decision.reject("it runs already; end it first with `stasis kill`")

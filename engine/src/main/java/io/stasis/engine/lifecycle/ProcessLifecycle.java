@@ -89,15 +89,14 @@ public final class ProcessLifecycle {
     }
 
     private static Decision<Event> begin(State state, Phase phase, String cause) {
-        boolean allowed =
-                switch (state) {
-                    case State.Free() -> phase == Phase.SUSPEND || phase == Phase.CREATE;
-                    // A process that was killed may be made again from its image.
-                    case State.Ended() -> phase == Phase.CREATE;
-                    case State.Did(Phase done) -> done.mayPrecede(phase);
-                    case State.Doing doing -> false;
-                    case State.Broken broken -> false;
-                };
+        boolean allowed = switch (state) {
+            case State.Free() -> phase == Phase.SUSPEND || phase == Phase.CREATE;
+            // A process that was killed may be made again from its image.
+            case State.Ended() -> phase == Phase.CREATE;
+            case State.Did(Phase done) -> done.mayPrecede(phase);
+            case State.Doing doing -> false;
+            case State.Broken broken -> false;
+        };
         return allowed
                 ? Decision.accept(new Event.Intended(phase, cause))
                 : Decision.reject("phase " + phase + " cannot follow " + state);
@@ -107,21 +106,20 @@ public final class ProcessLifecycle {
         if (!(state instanceof State.Doing(Phase phase, String cause))) {
             return Decision.reject("nothing is being done that could complete");
         }
-        Event event =
-                switch (outcome) {
-                    case Outcome.Suspended o when phase == Phase.SUSPEND ->
-                        o.threads().isEmpty() ? new Event.Vanished() : new Event.Suspended(o);
-                    case Outcome.Drained o when phase == Phase.DRAIN -> new Event.Drained(o);
-                    case Outcome.Written o when phase == Phase.WRITE -> new Event.Written(o);
-                    case Outcome.Refilled o when phase == Phase.REFILL -> new Event.Refilled(o);
-                    case Outcome.Refilled o when phase == Phase.REPLENISH -> new Event.Replenished(o);
-                    case Outcome.Resumed o when phase == Phase.RESUME -> new Event.Resumed(o);
-                    case Outcome.Resumed o when phase == Phase.TERMINATE -> new Event.Terminated(o);
-                    case Outcome.Created o when phase == Phase.CREATE -> new Event.Created(o);
-                    case Outcome.Rebuilt o when phase == Phase.REBUILD -> new Event.Rebuilt(o);
-                    case Outcome.Released o when phase == Phase.RELEASE -> new Event.Released(o);
-                    default -> null;
-                };
+        Event event = switch (outcome) {
+            case Outcome.Suspended o
+            when phase == Phase.SUSPEND -> o.threads().isEmpty() ? new Event.Vanished() : new Event.Suspended(o);
+            case Outcome.Drained o when phase == Phase.DRAIN -> new Event.Drained(o);
+            case Outcome.Written o when phase == Phase.WRITE -> new Event.Written(o);
+            case Outcome.Refilled o when phase == Phase.REFILL -> new Event.Refilled(o);
+            case Outcome.Refilled o when phase == Phase.REPLENISH -> new Event.Replenished(o);
+            case Outcome.Resumed o when phase == Phase.RESUME -> new Event.Resumed(o);
+            case Outcome.Resumed o when phase == Phase.TERMINATE -> new Event.Terminated(o);
+            case Outcome.Created o when phase == Phase.CREATE -> new Event.Created(o);
+            case Outcome.Rebuilt o when phase == Phase.REBUILD -> new Event.Rebuilt(o);
+            case Outcome.Released o when phase == Phase.RELEASE -> new Event.Released(o);
+            default -> null;
+        };
         return event == null
                 ? Decision.reject(outcome.getClass().getSimpleName() + " is no outcome of " + phase)
                 : Decision.accept(event);

@@ -20,8 +20,8 @@ record Descriptor(int pid, int fd, String link, FileStatus status, FdInfo info) 
     static Optional<Descriptor> read(int pid, int fd) {
         Pid id = new Pid(pid);
         try {
-            return Optional.of(new Descriptor(
-                    pid, fd, FdTable.link(id, fd), FileStatus.ofProcFd(id, fd), FdInfo.read(id, fd)));
+            return Optional.of(
+                    new Descriptor(pid, fd, FdTable.link(id, fd), FileStatus.ofProcFd(id, fd), FdInfo.read(id, fd)));
         } catch (NoSuchProcessException | KernelException e) {
             return Optional.empty();
         }
@@ -49,7 +49,6 @@ record Descriptor(int pid, int fd, String link, FileStatus status, FdInfo info) 
     }
 
     FileReference reference() {
-        return new FileReference(
-                link, status.dev(), status.ino(), status.mode(), status.size(), status.mtimeNanos());
+        return new FileReference(link, status.dev(), status.ino(), status.mode(), status.size(), status.mtimeNanos());
     }
 }

@@ -53,7 +53,8 @@ public final class DescriptorRestore {
                     });
         }
         return problems.stream()
-                .map(p -> new Problem(p.pid() == 0 ? image.root() : p.pid(), p.fd(), p.resource(), p.reason(), p.advice()))
+                .map(p -> new Problem(
+                        p.pid() == 0 ? image.root() : p.pid(), p.fd(), p.resource(), p.reason(), p.advice()))
                 .toList();
     }
 

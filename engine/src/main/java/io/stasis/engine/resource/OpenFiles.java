@@ -55,7 +55,9 @@ final class OpenFiles implements DescriptorKind<OpenFile> {
     @Override
     public OpenFile capture(Descriptor descriptor) {
         return new OpenFile(
-                descriptor.statusFlags(), descriptor.reference(), descriptor.info().pos());
+                descriptor.statusFlags(),
+                descriptor.reference(),
+                descriptor.info().pos());
     }
 
     @Override

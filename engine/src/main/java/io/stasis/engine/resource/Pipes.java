@@ -194,7 +194,11 @@ final class Pipes implements DescriptorKind<PipeEnd> {
         FileReference path = pipes.get(description.pipe()).path();
         if (path != null && !FileStatus.of(path.path()).isFifo()) {
             return List.of(new Problem(
-                    0, -1, "FIFO " + path.path(), "it does not exist", "make it again with `mkfifo " + path.path() + "`"));
+                    0,
+                    -1,
+                    "FIFO " + path.path(),
+                    "it does not exist",
+                    "make it again with `mkfifo " + path.path() + "`"));
         }
         return List.of();
     }
@@ -222,8 +226,7 @@ final class Pipes implements DescriptorKind<PipeEnd> {
                 makeFifoEnds(pipe.path().path(), stub);
             }
             if (pipe.capacity() != DEFAULT_CAPACITY) {
-                stub.calls()
-                        .must("set a pipe's capacity", SystemCall.FCNTL, WRITE_END, F_SETPIPE_SZ, pipe.capacity());
+                stub.calls().must("set a pipe's capacity", SystemCall.FCNTL, WRITE_END, F_SETPIPE_SZ, pipe.capacity());
             }
             for (int d = 0; d < descriptions.size(); d++) {
                 if (descriptions.get(d) instanceof PipeEnd end && end.pipe() == i) {
@@ -296,9 +299,10 @@ final class Pipes implements DescriptorKind<PipeEnd> {
                 try (Fd fd = PidFd.getFd(pidfd, refillBase + i)) {
                     write(fd, pipe);
                 }
-                String id = pipe.path() == null ? "pipe #" + refilled.get(i) : pipe.path().path();
-                done.add(new Connection(
-                        id, pipe.path() == null ? "pipe" : "fifo", pipe.contents().length, List.of()));
+                String id = pipe.path() == null
+                        ? "pipe #" + refilled.get(i)
+                        : pipe.path().path();
+                done.add(new Connection(id, pipe.path() == null ? "pipe" : "fifo", pipe.contents().length, List.of()));
             }
         }
         return done;
@@ -313,8 +317,7 @@ final class Pipes implements DescriptorKind<PipeEnd> {
         for (int piece : pieces) {
             int end = position + piece;
             while (position < end) {
-                long put =
-                        Libc.call(SystemCall.WRITE, fd.value(), Libc.address(buffer) + position, end - position);
+                long put = Libc.call(SystemCall.WRITE, fd.value(), Libc.address(buffer) + position, end - position);
                 if (put == -Errno.EINTR) {
                     continue;
                 }

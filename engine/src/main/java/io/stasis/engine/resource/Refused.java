@@ -21,7 +21,8 @@ final class Refused {
                     descriptor, socket(descriptor), "sockets are not supported", "close it before the checkpoint");
         }
         if (link.startsWith("anon_inode:")) {
-            String name = link.substring("anon_inode:".length()).replace("[", "").replace("]", "");
+            String name =
+                    link.substring("anon_inode:".length()).replace("[", "").replace("]", "");
             return DescriptorKind.problem(
                     descriptor, name + " descriptor", "it is not supported", "close it before the checkpoint");
         }
@@ -29,9 +30,10 @@ final class Refused {
             return DescriptorKind.problem(
                     descriptor, "memfd " + link, "memory files are not supported", "use a file instead");
         }
-        String what = descriptor.status().isCharacterDevice() || descriptor.status().isBlockDevice()
-                ? "device " + link
-                : link;
+        String what =
+                descriptor.status().isCharacterDevice() || descriptor.status().isBlockDevice()
+                        ? "device " + link
+                        : link;
         return DescriptorKind.problem(descriptor, what, "it is not supported", "close it before the checkpoint");
     }
 
@@ -66,7 +68,9 @@ final class Refused {
         }
         boolean addresses = (table.startsWith("tcp") || table.startsWith("udp")) && fields.length > 2;
         String name = table.toUpperCase(java.util.Locale.ROOT) + " socket";
-        return addresses && fields[1].length() == 13 ? name + " " + address(fields[1]) + " to " + address(fields[2]) : name;
+        return addresses && fields[1].length() == 13
+                ? name + " " + address(fields[1]) + " to " + address(fields[2])
+                : name;
     }
 
     /** "0100007F:1F90" is 127.0.0.1:8080: the address in the host's byte order, the port in plain. */

@@ -31,8 +31,7 @@ final class StubCalls {
 
     /** Opens a path at {@code target}, never creating or truncating anything. */
     void open(String path, int flags, int target) {
-        int safe = flags
-                & ~(Fcntl.O_CREAT | Fcntl.O_EXCL | Fcntl.O_TRUNC | Fcntl.O_CLOEXEC | Fcntl.FASYNC)
+        int safe = flags & ~(Fcntl.O_CREAT | Fcntl.O_EXCL | Fcntl.O_TRUNC | Fcntl.O_CLOEXEC | Fcntl.FASYNC)
                 | Fcntl.O_NOCTTY;
         CallTable calls = calls();
         int opened = calls.must(

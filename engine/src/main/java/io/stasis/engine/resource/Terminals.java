@@ -101,7 +101,10 @@ final class Terminals implements DescriptorKind<Terminal> {
             Optional<ProcStat> stat = ProcStat.find(new Pid(pid));
             if (stat.isPresent()
                     && stat.get().ttyNr() != 0
-                    && (FileStatus.device(ttyMajor(stat.get().ttyNr()), ttyMinor(stat.get().ttyNr())) == device
+                    && (FileStatus.device(
+                                            ttyMajor(stat.get().ttyNr()),
+                                            ttyMinor(stat.get().ttyNr()))
+                                    == device
                             || FileStatus.major(device) == TTYAUX_MAJOR)) {
                 return new int[] {stat.get().tpgid(), stat.get().session()};
             }

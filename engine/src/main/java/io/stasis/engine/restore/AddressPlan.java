@@ -19,8 +19,7 @@ import java.util.List;
  * @param kernelMappings where the vDSO and its data wait
  * @param sharedObjects address of each shared object, by index
  */
-record AddressPlan(
-        long start, long end, long stubPage, long workArea, long kernelMappings, List<Long> sharedObjects) {
+record AddressPlan(long start, long end, long stubPage, long workArea, long kernelMappings, List<Long> sharedObjects) {
     static final int WORK_AREA_BYTES = 512 * 1024;
     private static final int KERNEL_MAPPINGS_BYTES = 256 * 1024;
     private static final int GAP = 64 * 1024;

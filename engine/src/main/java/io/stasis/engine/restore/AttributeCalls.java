@@ -44,7 +44,10 @@ final class AttributeCalls {
     static void filesystem(CallTable calls, ProcessImage image) {
         var state = image.filesystem();
         if (!state.root().path().equals("/")) {
-            calls.must("change root to " + state.root().path(), SystemCall.CHROOT, calls.string(state.root().path()));
+            calls.must(
+                    "change root to " + state.root().path(),
+                    SystemCall.CHROOT,
+                    calls.string(state.root().path()));
         }
         int opened = calls.must(
                 "open working directory " + state.workingDirectory().path(),
@@ -90,7 +93,8 @@ final class AttributeCalls {
                 continue;
             }
             calls.must(
-                    "set resource limit " + limit.resource() + (limit.resource() == RLIMIT_NOFILE ? " (descriptors)" : ""),
+                    "set resource limit " + limit.resource()
+                            + (limit.resource() == RLIMIT_NOFILE ? " (descriptors)" : ""),
                     SystemCall.PRLIMIT64,
                     0,
                     limit.resource(),
@@ -131,7 +135,8 @@ final class AttributeCalls {
      *
      * @param now what the thread has
      */
-    static void credentials(CallTable calls, ThreadImage thread, ProcStatus now, boolean noNewPrivileges, int dumpable) {
+    static void credentials(
+            CallTable calls, ThreadImage thread, ProcStatus now, boolean noNewPrivileges, int dumpable) {
         Credentials c = thread.credentials();
         if (!equal(c, now)) {
             setCredentials(calls, c, now);
@@ -212,8 +217,7 @@ final class AttributeCalls {
 
     /** Takes a SIGCHLD away that the restore itself caused. Every signal is blocked meanwhile, so it is pending. */
     static void forgetChildSignals(CallTable calls) {
-        calls.query(
-                SystemCall.RT_SIGTIMEDWAIT, calls.longs(1L << (SIGCHLD - 1)), 0, calls.longs(0, 0), 8);
+        calls.query(SystemCall.RT_SIGTIMEDWAIT, calls.longs(1L << (SIGCHLD - 1)), 0, calls.longs(0, 0), 8);
     }
 
     /** Queues the signals that were pending for the process. */

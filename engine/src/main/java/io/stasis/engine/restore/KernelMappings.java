@@ -2,8 +2,8 @@ package io.stasis.engine.restore;
 
 import io.stasis.linux.Pid;
 import io.stasis.linux.libc.SystemCall;
-import io.stasis.linux.proc.Mappings;
 import io.stasis.linux.proc.MappingInfo;
+import io.stasis.linux.proc.Mappings;
 import io.stasis.linux.ptrace.CallTable;
 import java.util.HashMap;
 import java.util.LinkedHashMap;

@@ -57,11 +57,7 @@ final class MemoryBuilder {
      * @param scratchFd this descriptor and the next one are free for use; all between 3 and it are closed at will
      */
     MemoryBuilder(
-            RestoredProcess process,
-            AddressPlan plan,
-            KernelMappings kernelMappings,
-            Path generation,
-            int scratchFd) {
+            RestoredProcess process, AddressPlan plan, KernelMappings kernelMappings, Path generation, int scratchFd) {
         this.process = process;
         this.memory = process.image().memory();
         this.plan = plan;
@@ -235,8 +231,7 @@ final class MemoryBuilder {
             }
             ADVICE.forEach((flag, advice) -> {
                 if (mapping.hasFlag(flag) && !(flag.equals("dd") && mapping.hasFlag("io"))) {
-                    program.calls()
-                            .must("advise " + at, SystemCall.MADVISE, mapping.start(), mapping.length(), advice);
+                    program.calls().must("advise " + at, SystemCall.MADVISE, mapping.start(), mapping.length(), advice);
                 }
             });
             if (mapping.hasFlag("lo")) {

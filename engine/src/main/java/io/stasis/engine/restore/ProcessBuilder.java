@@ -89,8 +89,7 @@ final class ProcessBuilder {
         Program program = new Program(workArea.room());
         for (ThreadImage thread : image.threads().subList(1, image.threads().size())) {
             CallTable calls = program.calls();
-            long arguments =
-                    calls.longs(THREAD_FLAGS, 0, 0, 0, 0, 0, 0, 0, calls.longs(thread.tid()), 1, 0);
+            long arguments = calls.longs(THREAD_FLAGS, 0, 0, 0, 0, 0, 0, 0, calls.longs(thread.tid()), 1, 0);
             calls.must("make thread " + thread.tid(), SystemCall.CLONE3, arguments, CLONE_ARGS_BYTES);
         }
         try {
@@ -109,7 +108,8 @@ final class ProcessBuilder {
             var stop = tracee.awaitFrozen(System.nanoTime() + BIRTH_PATIENCE_NANOS);
             if (stop.isEmpty() || stop.get() instanceof Stop.Gone) {
                 throw new EngineException(
-                        EngineException.Kind.FAILED, "thread " + thread.tid() + " of process " + pid + " did not start");
+                        EngineException.Kind.FAILED,
+                        "thread " + thread.tid() + " of process " + pid + " did not start");
             }
             process.threads().add(tracee);
         }
@@ -153,8 +153,7 @@ final class ProcessBuilder {
         buffer.get(0, now);
         if (!Arrays.equals(now, attributes)) {
             buffer.put(0, attributes);
-            Libc.check(
-                    Libc.call(SystemCall.SCHED_SETATTR, tid.value(), address, 0), "sched_setattr of thread " + tid);
+            Libc.check(Libc.call(SystemCall.SCHED_SETATTR, tid.value(), address, 0), "sched_setattr of thread " + tid);
         }
         long length = Libc.check(
                 Libc.call(SystemCall.SCHED_GETAFFINITY, tid.value(), 1024, address),
@@ -183,7 +182,8 @@ final class ProcessBuilder {
         }
         Registers[] registers = new Registers[image.threads().size()];
         for (int i = registers.length - 1; i >= 0; i--) {
-            registers[i] = enterBlockedCall(image.threads().get(i), process.threads().get(i));
+            registers[i] =
+                    enterBlockedCall(image.threads().get(i), process.threads().get(i));
         }
         for (int i = registers.length - 1; i > 0; i--) {
             setFinalState(image.threads().get(i), process.threads().get(i), registers[i]);
@@ -230,10 +230,11 @@ final class ProcessBuilder {
                 case SystemCall.CLOCK_NANOSLEEP -> arguments[2] = timespec(calls, left);
                 case SystemCall.FUTEX -> arguments[3] = timespec(calls, left);
                 case SystemCall.POLL -> arguments[2] = Math.min(Integer.MAX_VALUE, (left + 999_999) / 1_000_000);
-                default -> throw new EngineException(
-                        EngineException.Kind.IMAGE,
-                        "thread " + thread.tid() + " was blocked in " + SystemCall.name(blocked.number())
-                                + ", which this version cannot restart");
+                default ->
+                    throw new EngineException(
+                            EngineException.Kind.IMAGE,
+                            "thread " + thread.tid() + " was blocked in " + SystemCall.name(blocked.number())
+                                    + ", which this version cannot restart");
             }
         }
         calls.query(blocked.number(), arguments);

@@ -197,7 +197,8 @@ final class RestoreCheck {
     private void checkLongEnough(int pid, FileReference file, long needed) {
         FileStatus now = FileStatus.of(file.path());
         if (!now.exists()) {
-            if (computation.savedFiles().stream().noneMatch(saved -> saved.file().path().equals(file.path()))) {
+            if (computation.savedFiles().stream()
+                    .noneMatch(saved -> saved.file().path().equals(file.path()))) {
                 add(pid, "mapped file " + file.path(), "it does not exist", "put it back");
             }
         } else if (now.size() < Math.min(needed, file.size())) {

@@ -81,8 +81,7 @@ final class TreeBuilder {
             return existing;
         }
         Identity identity = identities.get(pid);
-        RestoredProcess parent =
-                identities.containsKey(identity.parent()) ? create(identity.parent()) : null;
+        RestoredProcess parent = identities.containsKey(identity.parent()) ? create(identity.parent()) : null;
         existing = made.get(pid); // a parent makes early children itself
         if (existing != null) {
             return existing;
@@ -264,8 +263,7 @@ final class TreeBuilder {
     private RestoredProcess clone(RestoredProcess creator, int pid, long flags, int exitSignal, int session) {
         CallTable calls = new CallTable();
         long setTid = pid == 0 ? 0 : calls.longs(pid);
-        long arguments =
-                calls.longs(flags, 0, 0, 0, exitSignal, 0, 0, 0, setTid, pid == 0 ? 0 : 1, 0);
+        long arguments = calls.longs(flags, 0, 0, 0, exitSignal, 0, 0, 0, setTid, pid == 0 ? 0 : 1, 0);
         int made = calls.must("make process " + pid, SystemCall.CLONE3, arguments, CLONE_ARGS_BYTES);
         long deadline = System.nanoTime() + PID_PATIENCE_NANOS;
         while (true) {
@@ -318,5 +316,4 @@ final class TreeBuilder {
         }
         made.clear();
     }
-
 }

@@ -135,7 +135,10 @@ public final class TreeRestore implements RestoreSession {
         if (!problems.isEmpty()) {
             throw new EngineException(
                     EngineException.Kind.IMAGE,
-                    "cannot restart: " + String.join("; and ", problems.stream().map(Problem::sentence).toList()));
+                    "cannot restart: "
+                            + String.join(
+                                    "; and ",
+                                    problems.stream().map(Problem::sentence).toList()));
         }
         Program program = new Program(workArea.room());
         // The hard limit stays: once lowered it could not be raised again without CAP_SYS_RESOURCE.
@@ -165,7 +168,8 @@ public final class TreeRestore implements RestoreSession {
             }
             try {
                 Files.createDirectories(path.getParent());
-                Files.createFile(path, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
+                Files.createFile(
+                        path, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
                 Files.write(path, saved.content());
             } catch (IOException e) {
                 throw new EngineException(
@@ -233,8 +237,7 @@ public final class TreeRestore implements RestoreSession {
         return attempt("make process " + process.pid(), () -> {
             long started = System.nanoTime();
             RestoredProcess made = tree.create(process.pid());
-            return new Outcome.Created(
-                    key(process), made.image().identity().parent(), started, System.nanoTime());
+            return new Outcome.Created(key(process), made.image().identity().parent(), started, System.nanoTime());
         });
     }
 
@@ -319,8 +322,7 @@ public final class TreeRestore implements RestoreSession {
     @Override
     public int foregroundGroup() {
         for (var terminal : computation.terminals()) {
-            if (images.values().stream()
-                    .anyMatch(image -> image.identity().group() == terminal.foregroundGroup())) {
+            if (images.values().stream().anyMatch(image -> image.identity().group() == terminal.foregroundGroup())) {
                 return terminal.foregroundGroup();
             }
         }

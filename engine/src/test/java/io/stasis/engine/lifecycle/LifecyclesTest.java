@@ -21,8 +21,7 @@ class LifecyclesTest {
         Arbitrary<ProcessLifecycle.Command> begin =
                 Arbitraries.of(Phase.class).map(phase -> new ProcessLifecycle.Command.Begin(phase, "op"));
         Arbitrary<ProcessLifecycle.Command> complete = Arbitraries.of(
-                        new Outcome.Suspended(
-                                KEY, List.of(new Outcome.StoppedThread(1, "t", AT, 1)), List.of(), 0, 1),
+                        new Outcome.Suspended(KEY, List.of(new Outcome.StoppedThread(1, "t", AT, 1)), List.of(), 0, 1),
                         new Outcome.Suspended(KEY, List.of(), List.of(), 0, 1),
                         new Outcome.Drained(KEY, 1, List.of(), 0, 1),
                         new Outcome.Written(KEY, 1, 1, 1, 0, 1),
@@ -33,17 +32,16 @@ class LifecyclesTest {
                         new Outcome.Released(KEY, 0, 1))
                 .map(ProcessLifecycle.Command.Complete::new);
         return Arbitraries.oneOf(
-                begin,
-                complete,
-                Arbitraries.just(new ProcessLifecycle.Command.Fail("why")),
-                Arbitraries.just(new ProcessLifecycle.Command.Abandon("why")))
+                        begin,
+                        complete,
+                        Arbitraries.just(new ProcessLifecycle.Command.Fail("why")),
+                        Arbitraries.just(new ProcessLifecycle.Command.Abandon("why")))
                 .list()
                 .ofMaxSize(40);
     }
 
     @Property(tries = 2000)
-    void aProcessGoesThroughItsPhasesInOrder(
-            @ForAll("processCommands") List<ProcessLifecycle.Command> commands) {
+    void aProcessGoesThroughItsPhasesInOrder(@ForAll("processCommands") List<ProcessLifecycle.Command> commands) {
         ProcessLifecycle.State state = ProcessLifecycle.initial();
         Phase done = null;
         for (var command : commands) {
@@ -75,8 +73,7 @@ class LifecyclesTest {
             state = evolved(state, command);
         }
         state = evolved(state, new ProcessLifecycle.Command.Abandon("why"));
-        assertThat(state)
-                .isInstanceOfAny(ProcessLifecycle.State.Free.class, ProcessLifecycle.State.Ended.class);
+        assertThat(state).isInstanceOfAny(ProcessLifecycle.State.Free.class, ProcessLifecycle.State.Ended.class);
     }
 
     private static ProcessLifecycle.State evolved(ProcessLifecycle.State state, ProcessLifecycle.Command command) {
@@ -95,31 +92,29 @@ class LifecyclesTest {
         var tree = new ComputationLifecycle.Tree("host", 1, 2, "cookie", List.of("cmd"));
         var other = new ComputationLifecycle.Tree("other", 1, 2, "cookie", List.of("cmd"));
         return Arbitraries.<ComputationLifecycle.Command>of(
-                new ComputationLifecycle.Command.Register(tree, "dir", 0),
-                new ComputationLifecycle.Command.Register(other, "dir", 5),
-                new ComputationLifecycle.Command.StartCheckpoint("op", 1, "dir", false, "user"),
-                new ComputationLifecycle.Command.StartCheckpoint("op", 1, "dir", true, "user"),
-                new ComputationLifecycle.Command.StartRestart("op", 1, "dir", "head", "user"),
-                new ComputationLifecycle.Command.StartPhase(Phase.SUSPEND),
-                new ComputationLifecycle.Command.StartPhase(Phase.CREATE),
-                new ComputationLifecycle.Command.FinishPhase(Phase.SUSPEND, 1),
-                new ComputationLifecycle.Command.Commit(
-                        new ComputationLifecycle.Generation(1, "dir/0001", 1, 1, 1, 1, 1)),
-                new ComputationLifecycle.Command.FinishRestart(List.of(tree)),
-                new ComputationLifecycle.Command.Abort("why"),
-                new ComputationLifecycle.Command.End("why"))
+                        new ComputationLifecycle.Command.Register(tree, "dir", 0),
+                        new ComputationLifecycle.Command.Register(other, "dir", 5),
+                        new ComputationLifecycle.Command.StartCheckpoint("op", 1, "dir", false, "user"),
+                        new ComputationLifecycle.Command.StartCheckpoint("op", 1, "dir", true, "user"),
+                        new ComputationLifecycle.Command.StartRestart("op", 1, "dir", "head", "user"),
+                        new ComputationLifecycle.Command.StartPhase(Phase.SUSPEND),
+                        new ComputationLifecycle.Command.StartPhase(Phase.CREATE),
+                        new ComputationLifecycle.Command.FinishPhase(Phase.SUSPEND, 1),
+                        new ComputationLifecycle.Command.Commit(
+                                new ComputationLifecycle.Generation(1, "dir/0001", 1, 1, 1, 1, 1)),
+                        new ComputationLifecycle.Command.FinishRestart(List.of(tree)),
+                        new ComputationLifecycle.Command.Abort("why"),
+                        new ComputationLifecycle.Command.End("why"))
                 .list()
                 .ofMaxSize(40);
     }
 
     @Property(tries = 3000)
-    void aComputationDoesOneThingAtATime(
-            @ForAll("computationCommands") List<ComputationLifecycle.Command> commands) {
+    void aComputationDoesOneThingAtATime(@ForAll("computationCommands") List<ComputationLifecycle.Command> commands) {
         var state = ComputationLifecycle.initial();
         for (var command : commands) {
             if (ComputationLifecycle.decide(state, command)
-                    instanceof
-                    Decision.Accepted<ComputationLifecycle.Event>(List<ComputationLifecycle.Event> events)) {
+                    instanceof Decision.Accepted<ComputationLifecycle.Event>(List<ComputationLifecycle.Event> events)) {
                 for (var event : events) {
                     if (event instanceof ComputationLifecycle.Event.CheckpointStarted) {
                         assertThat(state.operation()).isNull();
@@ -141,10 +136,10 @@ class LifecyclesTest {
     @Provide
     Arbitrary<List<ThreadLifecycle.Command>> threadCommands() {
         return Arbitraries.<ThreadLifecycle.Command>of(
-                new ThreadLifecycle.Command.Suspend("t", AT, 1, "op"),
-                new ThreadLifecycle.Command.Resume("op"),
-                new ThreadLifecycle.Command.Restore("op"),
-                new ThreadLifecycle.Command.End("op"))
+                        new ThreadLifecycle.Command.Suspend("t", AT, 1, "op"),
+                        new ThreadLifecycle.Command.Resume("op"),
+                        new ThreadLifecycle.Command.Restore("op"),
+                        new ThreadLifecycle.Command.End("op"))
                 .list();
     }
 
@@ -168,9 +163,9 @@ class LifecyclesTest {
     Arbitrary<List<ConnectionLifecycle.Command>> connectionCommands() {
         var connection = new Outcome.Connection("pipe:[1]", "pipe", 10, List.of(1, 2));
         return Arbitraries.<ConnectionLifecycle.Command>of(
-                new ConnectionLifecycle.Command.Drain(connection, "op"),
-                new ConnectionLifecycle.Command.Refill(connection, "op"),
-                new ConnectionLifecycle.Command.Abandon("why"))
+                        new ConnectionLifecycle.Command.Drain(connection, "op"),
+                        new ConnectionLifecycle.Command.Refill(connection, "op"),
+                        new ConnectionLifecycle.Command.Abandon("why"))
                 .list();
     }
 

@@ -88,7 +88,8 @@ public final class EventLog implements AutoCloseable {
         this.head = new byte[CHAIN];
         if (writable && channel.size() < HEADER) {
             channel.truncate(0);
-            ByteBuffer header = little(HEADER).put(MAGIC).putInt(FormatVersion.CURRENT).rewind();
+            ByteBuffer header =
+                    little(HEADER).put(MAGIC).putInt(FormatVersion.CURRENT).rewind();
             writeFully(header, 0);
         }
         checkHeader();
@@ -145,8 +146,7 @@ public final class EventLog implements AutoCloseable {
     private void checkHeader() throws IOException {
         ByteBuffer header = little(HEADER);
         readFully(header, 0);
-        if (!Arrays.equals(Arrays.copyOf(header.array(), MAGIC.length), MAGIC)
-                || header.getInt(12) != 0) {
+        if (!Arrays.equals(Arrays.copyOf(header.array(), MAGIC.length), MAGIC) || header.getInt(12) != 0) {
             throw damaged("it does not begin like an event log");
         }
         int version = header.getInt(MAGIC.length);
@@ -224,8 +224,8 @@ public final class EventLog implements AutoCloseable {
                 }
                 sequence = number;
                 head = chain;
-                each.accept(new Entry(
-                        number, wall, monotonic, entity, entitySequence, generation, type, payload, chain));
+                each.accept(
+                        new Entry(number, wall, monotonic, entity, entitySequence, generation, type, payload, chain));
             }
         } catch (java.nio.BufferUnderflowException | NegativeArraySizeException e) {
             throw damaged("the frame at byte " + at + " does not hold the " + records + " records it claims");
@@ -262,8 +262,7 @@ public final class EventLog implements AutoCloseable {
         int room = 0;
         List<byte[][]> texts = new ArrayList<>(drafts.size());
         for (Draft draft : drafts) {
-            byte[][] text = {
-                draft.entity.getBytes(StandardCharsets.UTF_8), draft.type.getBytes(StandardCharsets.UTF_8)
+            byte[][] text = {draft.entity.getBytes(StandardCharsets.UTF_8), draft.type.getBytes(StandardCharsets.UTF_8)
             };
             texts.add(text);
             room += 4 + 8 * 4 + 4 + 2 + text[0].length + 2 + text[1].length + 4 + draft.payload.length + CHAIN;

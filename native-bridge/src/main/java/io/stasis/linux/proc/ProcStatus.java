@@ -57,7 +57,9 @@ public record ProcStatus(
 
     /** Empty when the process is gone. */
     public static Optional<ProcStatus> find(Pid pid) {
-        return Procfs.tryRead(Procfs.file(pid, "status")) < 0 ? Optional.empty() : Optional.of(parse(Procfs.lastText()));
+        return Procfs.tryRead(Procfs.file(pid, "status")) < 0
+                ? Optional.empty()
+                : Optional.of(parse(Procfs.lastText()));
     }
 
     /** Empty when the thread is gone. */

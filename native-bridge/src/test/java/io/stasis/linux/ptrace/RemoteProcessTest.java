@@ -63,7 +63,11 @@ class RemoteProcessTest {
             }
         }
         return RemoteProcess.open(
-                new Pid(pid), memory, vdso, context, ProcStatus.read(new Pid(pid)).sigCgt());
+                new Pid(pid),
+                memory,
+                vdso,
+                context,
+                ProcStatus.read(new Pid(pid)).sigCgt());
     }
 
     @Test

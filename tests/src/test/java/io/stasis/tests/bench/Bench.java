@@ -48,8 +48,14 @@ public final class Bench {
             workload(stasis, "64 threads", Programs.c("threads").with("64"));
             workload(stasis, "tree of 50", Programs.c("ring").with("50"));
             String size = Integer.toString(mebibytes);
-            workload(stasis, size + " MiB random heap", Programs.staticGlibc("heap").with(size, "random"));
-            workload(stasis, size + " MiB written zeros", Programs.staticGlibc("heap").with(size, "zero"));
+            workload(
+                    stasis,
+                    size + " MiB random heap",
+                    Programs.staticGlibc("heap").with(size, "random"));
+            workload(
+                    stasis,
+                    size + " MiB written zeros",
+                    Programs.staticGlibc("heap").with(size, "zero"));
         } catch (AssertionError e) {
             System.err.println(stasis.story("bench"));
             throw e;
@@ -113,8 +119,7 @@ public final class Bench {
             Await.until("the program is gone", () -> tree.stream().noneMatch(ProcessTable::exists));
         }
         target.progress().checkUnharmed();
-        return List.of(
-                Figures.of("restart, in the agent", "ms", total), Figures.of("restart command", "ms", wall));
+        return List.of(Figures.of("restart, in the agent", "ms", total), Figures.of("restart command", "ms", wall));
     }
 
     /** What dd needs for the same number of random bytes, from memory to the file system of the images. */
@@ -161,7 +166,8 @@ public final class Bench {
     private String table() {
         var text = new StringBuilder(String.format(
                 "%-28s %-34s %10s %10s %10s %-4s %s%n", "workload", "figure", "median", "least", "most", "unit", "n"));
-        report.forEach((workload, figures) -> figures.forEach(each -> text.append(each.row(workload)).append('\n')));
+        report.forEach((workload, figures) ->
+                figures.forEach(each -> text.append(each.row(workload)).append('\n')));
         return text.toString();
     }
 

@@ -8,8 +8,9 @@ import org.junit.jupiter.api.Test;
 
 /** The measurements: whole with the profile "bench", and tiny in every build so that they keep working. */
 class BenchIT {
-    private static final Path DIRECTORY =
-            Path.of(System.getProperty("stasis.root", "..")).resolve("tests/target/bench").normalize();
+    private static final Path DIRECTORY = Path.of(System.getProperty("stasis.root", ".."))
+            .resolve("tests/target/bench")
+            .normalize();
 
     @Test
     @Tag("bench")

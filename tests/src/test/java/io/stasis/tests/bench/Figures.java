@@ -27,6 +27,7 @@ public record Figures(String what, String unit, double median, double least, dou
     }
 
     String row(String workload) {
-        return String.format("%-28s %-34s %10.2f %10.2f %10.2f %-4s %d", workload, what, median, least, most, unit, count);
+        return String.format(
+                "%-28s %-34s %10.2f %10.2f %10.2f %-4s %d", workload, what, median, least, most, unit, count);
     }
 }

@@ -56,7 +56,8 @@ class BlockedCallsIT {
 
     private static void inTheCall(Target target) {
         if (target.progress().lines().size() != 1) {
-            throw new AssertionError("the call ended before the checkpoint: " + target.progress().lines());
+            throw new AssertionError(
+                    "the call ended before the checkpoint: " + target.progress().lines());
         }
     }
 }

@@ -53,13 +53,19 @@ class ClusterIT {
     @BeforeAll
     static void theAgentsJoin() throws Exception {
         Path port = hostA.work().resolve("port");
-        var coordinator = hostA.start("coordinator", "--host", ADDRESS_A, "--port", "0", "--port-file", port.toString());
+        var coordinator =
+                hostA.start("coordinator", "--host", ADDRESS_A, "--port", "0", "--port-file", port.toString());
         Await.until(
                 "the coordinator tells its port",
                 Await.PATIENCE,
                 () -> Files.exists(port) && port.toFile().length() > 0,
-                () -> "it is " + (coordinator.isAlive() ? "alive" : "dead: " + coordinator.exitValue()) + hostA.story(""));
-        hostB.start("agent", "--foreground", "--join", ADDRESS_A + ":" + Files.readString(port).strip());
+                () -> "it is " + (coordinator.isAlive() ? "alive" : "dead: " + coordinator.exitValue())
+                        + hostA.story(""));
+        hostB.start(
+                "agent",
+                "--foreground",
+                "--join",
+                ADDRESS_A + ":" + Files.readString(port).strip());
         Await.until(
                 "both hosts are members",
                 Await.PATIENCE,
@@ -72,7 +78,10 @@ class ClusterIT {
         var result = stasis.run("ps", "--json");
         if (result.exit() == 0) {
             for (JsonNode host : result.json().path("hosts")) {
-                hosts.add(host.isTextual() ? host.asText() : host.path("host").asText(host.path("name").asText()));
+                hosts.add(
+                        host.isTextual()
+                                ? host.asText()
+                                : host.path("host").asText(host.path("name").asText()));
             }
         }
         return hosts;
@@ -92,16 +101,21 @@ class ClusterIT {
             var a = hostA.launch(Programs.c("counter"), "pair", image);
             var b = hostB.launch(Programs.c("threads"), "pair", image);
             for (Stasis from : List.of(hostA, hostB)) {
-                JsonNode generations = from.run("checkpoint", "pair", "--json").expectSuccess().json().path("generations");
+                JsonNode generations = from.run("checkpoint", "pair", "--json")
+                        .expectSuccess()
+                        .json()
+                        .path("generations");
                 assertThat(generations).hasSize(1);
                 a.awaitMoreTicks();
                 b.awaitMoreTicks();
-                JsonNode manifest = new ObjectMapper().readTree(image.resolve("latest/manifest.json").toFile());
+                JsonNode manifest = new ObjectMapper()
+                        .readTree(image.resolve("latest/manifest.json").toFile());
                 var roots = new TreeSet<Long>();
                 var names = new TreeSet<String>();
                 for (JsonNode host : manifest.path("hosts")) {
                     names.add(host.path("name").asText());
-                    host.path("processes").forEach(process -> roots.add(process.path("pid").asLong()));
+                    host.path("processes")
+                            .forEach(process -> roots.add(process.path("pid").asLong()));
                 }
                 assertThat(names).containsExactly("host-a", "host-b");
                 assertThat(roots).containsExactlyInAnyOrder(a.pid(), b.pid());
@@ -145,7 +159,8 @@ class ClusterIT {
             var command = new ArrayList<>(List.of("ip"));
             command.addAll(List.of(arguments));
             try {
-                var process = new ProcessBuilder(command).redirectErrorStream(true).start();
+                var process =
+                        new ProcessBuilder(command).redirectErrorStream(true).start();
                 String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
                 if (!process.waitFor(30, TimeUnit.SECONDS) || process.exitValue() != 0) {
                     throw new AssertionError(String.join(" ", command) + ": " + output);

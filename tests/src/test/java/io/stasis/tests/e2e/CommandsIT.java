@@ -39,9 +39,13 @@ class CommandsIT {
     void inspectShowsProcessesThreadsMemoryAndDescriptors() {
         var target = stasis.launch(Programs.c("pipes"));
         target.checkpoint();
-        String text = stasis.run("inspect", target.image().toString()).expectSuccess().out();
+        String text =
+                stasis.run("inspect", target.image().toString()).expectSuccess().out();
         assertThat(text).contains(Long.toString(target.pid()), "pipe", "fifo", "/dev/null");
-        assertThat(stasis.run("inspect", "--json", target.image().toString()).expectSuccess().json().isContainerNode())
+        assertThat(stasis.run("inspect", "--json", target.image().toString())
+                        .expectSuccess()
+                        .json()
+                        .isContainerNode())
                 .isTrue();
         target.finish();
     }
@@ -53,11 +57,14 @@ class CommandsIT {
         target.checkpointAndKill();
         target.restart();
         target.checkpoint();
-        String story = stasis.run("log", target.image().toString()).expectSuccess().out();
+        String story =
+                stasis.run("log", target.image().toString()).expectSuccess().out();
         assertThat(story).containsIgnoringCase("suspend").containsIgnoringCase("resume");
         var phases = new TreeSet<String>();
         long last = 0;
-        String json = stasis.run("log", "--json", target.image().toString()).expectSuccess().out();
+        String json = stasis.run("log", "--json", target.image().toString())
+                .expectSuccess()
+                .out();
         for (String line : json.lines().toList()) {
             JsonNode event = new ObjectMapper().readTree(line);
             assertThat(event.path("sequence").asLong()).isGreaterThan(last);
@@ -78,16 +85,22 @@ class CommandsIT {
         var target = stasis.launch(Programs.c("counter"));
         target.checkpoint();
         for (var path : io.stasis.tests.harness.DirectoryTree.files(target.image())) {
-            assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(path))).as(path.toString()).isEqualTo("rw-------");
-            assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(path.getParent()))).isEqualTo("rwx------");
+            assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(path)))
+                    .as(path.toString())
+                    .isEqualTo("rw-------");
+            assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(path.getParent())))
+                    .isEqualTo("rwx------");
         }
-        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(stasis.state()))).isEqualTo("rwx------");
+        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(stasis.state())))
+                .isEqualTo("rwx------");
         target.finish();
     }
 
     @Test
     void wrongUseIsAnsweredWithStatus2() {
-        for (String[] command : new String[][] {{"fly"}, {"checkpoint"}, {"checkpoint", "a", "--all"}, {"restart"}, {"launch"}, {"kill"}}) {
+        for (String[] command :
+                new String[][] {{"fly"}, {"checkpoint"}, {"checkpoint", "a", "--all"}, {"restart"}, {"launch"}, {"kill"}
+                }) {
             stasis.run(command).expectExit(2);
         }
         assertThat(stasis.run("--version").expectSuccess().out()).contains("0.1.0");
@@ -97,7 +110,12 @@ class CommandsIT {
     @Test
     void checkTellsWhatThisHostCanDo() {
         assertThat(stasis.run("check").expectSuccess().out()).isNotBlank();
-        assertThat(stasis.run("check", "--json").expectSuccess().json().path("host").size()).isPositive();
+        assertThat(stasis.run("check", "--json")
+                        .expectSuccess()
+                        .json()
+                        .path("host")
+                        .size())
+                .isPositive();
     }
 
     @Test

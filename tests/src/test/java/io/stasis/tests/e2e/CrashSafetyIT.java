@@ -70,7 +70,11 @@ class CrashSafetyIT {
         var random = new Random(seed);
         var target = stasis.launch(Programs.c("ring").with("12"));
         target.checkpointAndKill();
-        long whole = target.restartDetached().expectSuccess().json().path("totalNanos").asLong();
+        long whole = target.restartDetached()
+                .expectSuccess()
+                .json()
+                .path("totalNanos")
+                .asLong();
         end(target);
         for (int kill = 0; kill < KILLS / 2; kill++) {
             long agent = stasis.agent() > 0 ? stasis.agent() : start();
@@ -84,7 +88,8 @@ class CrashSafetyIT {
                     Await.PATIENCE,
                     () -> {
                         int left = stasis.marked().size();
-                        return left == 0 || left >= 12 && ProcessTable.tree(target.pid()).size() == 12;
+                        return left == 0
+                                || left >= 12 && ProcessTable.tree(target.pid()).size() == 12;
                     },
                     () -> ProcessTable.describe(target.pid()));
             if (ProcessTable.exists(target.pid())) {

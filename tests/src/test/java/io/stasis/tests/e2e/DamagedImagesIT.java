@@ -48,8 +48,7 @@ class DamagedImagesIT {
     }
 
     private void restore(Path file) throws IOException {
-        Files.copy(
-                spare.resolve(generation.relativize(file)), file, java.nio.file.StandardCopyOption.REPLACE_EXISTING);
+        Files.copy(spare.resolve(generation.relativize(file)), file, java.nio.file.StandardCopyOption.REPLACE_EXISTING);
     }
 
     private void isRefused(Path file) {

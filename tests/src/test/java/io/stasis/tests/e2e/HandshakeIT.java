@@ -81,7 +81,14 @@ class HandshakeIT {
     void nonsenseOnTheSocketDoesNotHarmTheAgent() throws IOException {
         long agent = stasis.launch(Programs.c("counter")).pid() > 0 ? stasis.agent() : 0;
         for (String nonsense : new String[] {
-            "\n", "{}\n", "null\n", "[1]\n", "{\"hello\":7}\n", "hello\n", "{\"hello\":{\"version\":\"0.1.0\"", "\0\0\0\n",
+            "\n",
+            "{}\n",
+            "null\n",
+            "[1]\n",
+            "{\"hello\":7}\n",
+            "hello\n",
+            "{\"hello\":{\"version\":\"0.1.0\"",
+            "\0\0\0\n",
             hello(Protocol.VERSION, Protocol.NUMBER, Protocol.FORMAT) + "{\"request\":\"fly\"}\n",
             hello(Protocol.VERSION, Protocol.NUMBER, Protocol.FORMAT) + "{\"request\":\"checkpoint\",\"pid\":\"x\"}\n",
             hello(Protocol.VERSION, Protocol.NUMBER, Protocol.FORMAT) + "{\"request\":[]}\n",
@@ -93,13 +100,14 @@ class HandshakeIT {
     }
 
     private static String hello(String version, int protocol, int format) {
-        return "{\"hello\":{\"version\":\"" + version + "\",\"protocol\":" + protocol + ",\"format\":" + format + "}}\n";
+        return "{\"hello\":{\"version\":\"" + version + "\",\"protocol\":" + protocol + ",\"format\":" + format
+                + "}}\n";
     }
 
     /** What the agent answers to this, until it hangs up or this side has nothing more to say. */
     private static String converse(String text) throws IOException {
-        try (var channel = SocketChannel.open(
-                UnixDomainSocketAddress.of(stasis.state().resolve("agent.sock")))) {
+        try (var channel =
+                SocketChannel.open(UnixDomainSocketAddress.of(stasis.state().resolve("agent.sock")))) {
             var answers = new StringBuilder();
             try {
                 write(channel, text);

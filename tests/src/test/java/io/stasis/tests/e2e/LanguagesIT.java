@@ -61,10 +61,21 @@ class LanguagesIT {
     @Test
     void aProgramThatWasNotLaunchedIsCheckpointedByItsPid() {
         var target = stasis.startAlone(Programs.staticGlibc("counter"));
-        stasis.run("checkpoint", "--pid", Long.toString(target.pid()), "--dir", target.image().toString())
+        stasis.run(
+                        "checkpoint",
+                        "--pid",
+                        Long.toString(target.pid()),
+                        "--dir",
+                        target.image().toString())
                 .expectSuccess();
         target.awaitMoreTicks();
-        stasis.run("checkpoint", "--pid", Long.toString(target.pid()), "--dir", target.image().toString(), "--kill")
+        stasis.run(
+                        "checkpoint",
+                        "--pid",
+                        Long.toString(target.pid()),
+                        "--dir",
+                        target.image().toString(),
+                        "--kill")
                 .expectSuccess();
         target.awaitEnd();
         target.restart();
@@ -76,7 +87,8 @@ class LanguagesIT {
         var target = stasis.launch(Programs.c("counter"));
         target.checkpointAndKill();
         var result = target.restartDetached().expectSuccess();
-        org.assertj.core.api.Assertions.assertThat(result.json().path("pid").asLong()).isEqualTo(target.pid());
+        org.assertj.core.api.Assertions.assertThat(result.json().path("pid").asLong())
+                .isEqualTo(target.pid());
         target.awaitMoreTicks();
         stasis.run("checkpoint", target.name(), "--kill").expectSuccess();
         target.restart();

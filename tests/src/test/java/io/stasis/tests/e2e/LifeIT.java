@@ -50,7 +50,9 @@ class LifeIT {
     @Test
     void severalCheckpointsAtOnceDoNotMeet() throws Exception {
         var targets = List.of(
-                stasis.launch(Programs.c("threads")), stasis.launch(Programs.c("counter")), stasis.launch(Programs.c("ring").with("6")));
+                stasis.launch(Programs.c("threads")),
+                stasis.launch(Programs.c("counter")),
+                stasis.launch(Programs.c("ring").with("6")));
         try (var threads = Executors.newFixedThreadPool(6)) {
             var results = new ArrayList<Future<CommandResult>>();
             for (int i = 0; i < 2; i++) {
@@ -66,7 +68,10 @@ class LifeIT {
         for (var target : targets) {
             target.awaitMoreTicks();
         }
-        assertThat(stasis.run("checkpoint", "--all", "--json").expectSuccess().json().path("generations"))
+        assertThat(stasis.run("checkpoint", "--all", "--json")
+                        .expectSuccess()
+                        .json()
+                        .path("generations"))
                 .hasSize(targets.size());
         for (var target : targets) {
             target.checkpointAndKill();
@@ -90,7 +95,8 @@ class LifeIT {
     @Test
     void anIntervalMakesGenerationsByItself() throws IOException {
         var target = stasis.launchWith(List.of("--interval", "1"), Programs.c("counter"));
-        Await.until("there are two generations", () -> Files.exists(target.image().resolve("0002/manifest.json")));
+        Await.until(
+                "there are two generations", () -> Files.exists(target.image().resolve("0002/manifest.json")));
         target.awaitMoreTicks();
         target.finish();
         int last = generations(target.image());
@@ -100,7 +106,8 @@ class LifeIT {
 
     private static int generations(java.nio.file.Path image) throws IOException {
         try (var entries = Files.list(image)) {
-            return (int) entries.filter(entry -> entry.getFileName().toString().matches("\\d{4}")).count();
+            return (int) entries.filter(entry -> entry.getFileName().toString().matches("\\d{4}"))
+                    .count();
         }
     }
 

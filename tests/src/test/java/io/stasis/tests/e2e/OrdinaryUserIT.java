@@ -39,7 +39,12 @@ class OrdinaryUserIT {
     @Test
     void anotherUsersProcessIsRefused() {
         String init = "1";
-        stasis.run("checkpoint", "--pid", init, "--dir", stasis.work().resolve("init").toString())
+        stasis.run(
+                        "checkpoint",
+                        "--pid",
+                        init,
+                        "--dir",
+                        stasis.work().resolve("init").toString())
                 .expectRefusal(6, "process 1");
     }
 }

@@ -25,12 +25,16 @@ class RefusalsIT {
 
     @Test
     void anUnknownPidIsRefused() throws Exception {
-        long unused = Long.parseLong(Files.readString(Path.of("/proc/sys/kernel/pid_max")).strip()) + 7;
+        long unused = Long.parseLong(
+                        Files.readString(Path.of("/proc/sys/kernel/pid_max")).strip())
+                + 7;
         String directory = stasis.work().resolve("nothing").toString();
         stasis.run("checkpoint", "--pid", Long.toString(unused), "--dir", directory)
                 .expectRefusal(6, Long.toString(unused));
-        assertThat(Path.of(directory)).satisfiesAnyOf(
-                path -> assertThat(path).doesNotExist(), path -> assertThat(path).isEmptyDirectory());
+        assertThat(Path.of(directory))
+                .satisfiesAnyOf(
+                        path -> assertThat(path).doesNotExist(),
+                        path -> assertThat(path).isEmptyDirectory());
     }
 
     @Test
@@ -126,11 +130,11 @@ class RefusalsIT {
             Files.write(filler, new byte[5 << 20]);
             stasis.run("checkpoint", target.name(), "--dir", directory).expectRefusal(1, "ENOSPC");
             target.awaitMoreTicks();
-            stasis.run("checkpoint", target.name(), "--dir", directory, "--kill").expectRefusal(1, "ENOSPC");
+            stasis.run("checkpoint", target.name(), "--dir", directory, "--kill")
+                    .expectRefusal(1, "ENOSPC");
             target.awaitMoreTicks();
             try (var entries = Files.list(Path.of(directory))) {
-                assertThat(entries.map(entry -> entry.getFileName().toString()))
-                        .containsOnly("0001", "latest");
+                assertThat(entries.map(entry -> entry.getFileName().toString())).containsOnly("0001", "latest");
             }
             Files.delete(filler);
             stasis.run("checkpoint", target.name(), "--dir", directory).expectSuccess();

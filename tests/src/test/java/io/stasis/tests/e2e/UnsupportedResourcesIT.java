@@ -58,7 +58,8 @@ class UnsupportedResourcesIT {
         target.awaitMoreTicks();
         stasis.run("checkpoint", target.name(), "--kill").expectRefusal(4, word);
         target.awaitMoreTicks();
-        assertThat(stasis.run("check", "--pid", Long.toString(target.pid())).out()).contains(word);
+        assertThat(stasis.run("check", "--pid", Long.toString(target.pid())).out())
+                .contains(word);
         stasis.run("kill", target.name(), "--now").expectSuccess();
         target.awaitEnd();
         target.restart();
@@ -67,19 +68,20 @@ class UnsupportedResourcesIT {
 
     /** Kinds that may be captured or not, but then by the rules. */
     @ParameterizedTest
-    @ValueSource(strings = {
-        "memfd",
-        "deleted",
-        "shm",
-        "lock",
-        "flock",
-        "lease",
-        "timer",
-        "proc",
-        "owner",
-        "deleted-directory",
-        "deleted-mapping"
-    })
+    @ValueSource(
+            strings = {
+                "memfd",
+                "deleted",
+                "shm",
+                "lock",
+                "flock",
+                "lease",
+                "timer",
+                "proc",
+                "owner",
+                "deleted-directory",
+                "deleted-mapping"
+            })
     void aRareResourceIsRefusedOrSurvives(String kind) throws IOException {
         refusedOrSurvives(Programs.c("unsupported"), kind);
     }

@@ -38,7 +38,8 @@ public final class CoordinatorCommand extends StasisCommand {
             if (portFile != null) {
                 AgentRun.writePortFile(portFile, address);
             }
-            System.out.println("coordinator: " + address + "; on other hosts run `stasis agent --join " + address + "`");
+            System.out.println(
+                    "coordinator: " + address + "; on other hosts run `stasis agent --join " + address + "`");
             Thread prompt = Thread.ofPlatform().daemon().name("prompt").start(() -> prompt(agent));
             agent.awaitTermination();
             prompt.interrupt();

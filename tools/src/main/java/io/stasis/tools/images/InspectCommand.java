@@ -70,19 +70,20 @@ public final class InspectCommand extends StasisCommand {
         host.put("name", name);
         host.put("root", tree.root());
         host.put("processes", processes);
-        host.put(
-                "zombies", tree.zombies().stream().map(z -> z.identity().pid()).toList());
+        host.put("zombies", tree.zombies().stream().map(z -> z.identity().pid()).toList());
         host.put(
                 "pipes",
                 tree.pipes().stream()
                         .map(p -> Map.<String, Object>of(
-                                "path", p.path() == null ? "" : p.path().path(),
-                                "capacity", p.capacity(),
-                                "bytes", p.contents().length))
+                                "path",
+                                p.path() == null ? "" : p.path().path(),
+                                "capacity",
+                                p.capacity(),
+                                "bytes",
+                                p.contents().length))
                         .toList());
         host.put(
-                "sharedMemory",
-                tree.sharedObjects().stream().map(o -> o.size()).toList());
+                "sharedMemory", tree.sharedObjects().stream().map(o -> o.size()).toList());
         return host;
     }
 
@@ -116,13 +117,12 @@ public final class InspectCommand extends StasisCommand {
     private static Map<String, Object> memory(ProcessImage process) {
         Map<String, Object> byKind = new TreeMap<>();
         for (Mapping mapping : process.memory().mappings()) {
-            String kind =
-                    switch (mapping.backing()) {
-                        case Backing.Anonymous() -> "anonymous";
-                        case Backing.MappedFile file -> mapping.shared() ? "shared file" : "private file";
-                        case Backing.SharedMemory memory -> "shared memory";
-                        case Backing.Kernel kernel -> "kernel";
-                    };
+            String kind = switch (mapping.backing()) {
+                case Backing.Anonymous() -> "anonymous";
+                case Backing.MappedFile file -> mapping.shared() ? "shared file" : "private file";
+                case Backing.SharedMemory memory -> "shared memory";
+                case Backing.Kernel kernel -> "kernel";
+            };
             byKind.merge(kind, mapping.length(), (a, b) -> (Long) a + (Long) b);
         }
         return byKind;
