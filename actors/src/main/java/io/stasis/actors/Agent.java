@@ -77,11 +77,13 @@ public final class Agent implements AutoCloseable {
             Generations generations = new Generations(logs, VERSION);
             ActorSystem<Void> system = ActorSystem.create(Behaviors.empty(), "stasis", akkaConfig(config));
             reportRecovery(system, logs);
-            system.systemActorOf(
+            ActorRef<NodeAgent.Command> node = system.systemActorOf(
                     supervised(NodeAgent.create(config.host(), engine, config.workDirectory())),
                     "node-agent",
                     akka.actor.typed.Props.empty());
             ActorRef<Coordinator.Command> coordinator = coordinator(config, system, generations);
+            // The receptionist tells of it too, only later than the first command may come.
+            coordinator.tell(new Coordinator.NodeUp(config.host(), node));
             Agent agent = new Agent(config, system, coordinator, engine, lock);
             agent.server.start();
             // Aside: a command that comes meanwhile is served, only slower.

@@ -129,7 +129,10 @@ public final class Coordinator extends AbstractBehavior<Coordinator.Command> {
     }
 
     private Behavior<Command> nodesChanged(Nodes changed) {
-        nodes.values().removeIf(node -> !changed.nodes.contains(node));
+        // An empty listing is the receptionist's first word, before it knows anybody.
+        if (!changed.nodes.isEmpty()) {
+            nodes.values().removeIf(node -> !changed.nodes.contains(node));
+        }
         for (ActorRef<NodeAgent.Command> node : changed.nodes) {
             node.tell(new NodeAgent.WhoAreYou(getContext().getSelf()));
         }

@@ -177,7 +177,9 @@ final class TreeOperation {
                 releaseAsked = 0;
             }
         }
-        begin(List.copyOf(processes.keySet()));
+        List<ProcessKey> keys = List.copyOf(processes.keySet());
+        // Children first: a parent must not see a child that still stands still.
+        begin(next == Phase.RESUME || next == Phase.TERMINATE ? keys.reversed() : keys);
     }
 
     private void begin(List<ProcessKey> keys) {

@@ -57,7 +57,11 @@ final class RecordTypes {
             ComputationImage.Pipe.class,
             ComputationImage.SharedObject.class,
             ComputationImage.Terminal.class,
-            ComputationImage.SavedFile.class);
+            ComputationImage.SavedFile.class,
+            OpenDescription.EventPoll.class,
+            OpenDescription.Interest.class,
+            OpenDescription.EventCounter.class,
+            OpenDescription.DeadSocket.class);
 
     private RecordTypes() {}
 

@@ -252,6 +252,9 @@ final class FrozenProcess {
         for (int i = threads.size() - 1; i >= 0; i--) {
             threads.get(i).resume();
         }
+        if (stopSignal != 0) {
+            JobControl.awaitStopped(pid());
+        }
         memory.close();
     }
 

@@ -47,7 +47,14 @@ public final class DescriptorCapture implements AutoCloseable {
         this.treePipes = new TreePipes(this.treePids);
         this.pipes = new Pipes(treePipes);
         this.terminals = new Terminals(this.treePids);
-        this.kinds = List.of(new OpenFiles(), new Externals(treePipes), pipes, terminals);
+        this.kinds = List.of(
+                new OpenFiles(),
+                new Externals(treePipes),
+                pipes,
+                terminals,
+                new EventPolls(),
+                new EventCounters(),
+                new DeadSockets());
     }
 
     /** One more process of the tree. */

@@ -27,8 +27,14 @@ public final class DescriptorRestore {
     private final Outside outside;
     private final int highBase;
     private final OpenFiles files = new OpenFiles();
+    private final EventPolls polls = new EventPolls();
+    private final EventCounters counters = new EventCounters();
+    private final DeadSockets sockets = new DeadSockets();
     private final Pipes pipes;
     private final Terminals terminals;
+    /** Epoll instances that have their interests again. */
+    private final Set<Integer> added = new HashSet<>();
+
     private final Externals externals;
 
     public DescriptorRestore(ComputationImage image, Outside outside, int highBase) {
@@ -48,6 +54,9 @@ public final class DescriptorRestore {
                     switch (description) {
                         case OpenDescription.OpenFile file -> files.verify(file);
                         case OpenDescription.PipeEnd end -> pipes.verify(end);
+                        case OpenDescription.EventPoll poll -> polls.verify(poll);
+                        case OpenDescription.EventCounter counter -> counters.verify(counter);
+                        case OpenDescription.DeadSocket socket -> sockets.verify(socket);
                         case OpenDescription.Terminal terminal -> terminals.verify(terminal);
                         case OpenDescription.External external -> externals.verify(external);
                     });
@@ -87,8 +96,13 @@ public final class DescriptorRestore {
         for (int i = 0; i < descriptions.size(); i++) {
             int target = highBase + i;
             switch (descriptions.get(i)) {
+                case OpenDescription.OpenFile file
+                when ProcessFiles.isOfProcess(file) -> {} // when it exists, see install
                 case OpenDescription.OpenFile file -> files.open(file, target, stub);
                 case OpenDescription.PipeEnd end -> {} // all ends of a pipe at once, below
+                case OpenDescription.EventPoll poll -> polls.open(poll, target, stub);
+                case OpenDescription.EventCounter counter -> counters.open(counter, target, stub);
+                case OpenDescription.DeadSocket socket -> sockets.open(socket, target, stub);
                 case OpenDescription.Terminal terminal -> terminals.open(terminal, target, stub);
                 case OpenDescription.External external -> externals.open(external, target, stub);
             }
@@ -97,7 +111,14 @@ public final class DescriptorRestore {
     }
 
     /** Adds the calls, to be run in a process that inherited the stub's table, that leave it with its own. */
-    public void install(Supplier<CallTable> calls, List<DescriptorEntry> entries) {
+    public void install(int pid, Supplier<CallTable> calls, List<DescriptorEntry> entries) {
+        StubCalls own = new StubCalls(calls, highBase);
+        for (DescriptorEntry entry : entries) {
+            if (image.descriptions().get(entry.description()) instanceof OpenDescription.OpenFile file
+                    && ProcessFiles.isOfProcess(file)) {
+                files.open(file, highBase + entry.description(), own);
+            }
+        }
         Set<Integer> wanted = new HashSet<>();
         for (DescriptorEntry entry : entries) {
             wanted.add(entry.fd());
@@ -108,6 +129,13 @@ public final class DescriptorRestore {
                             highBase + entry.description(),
                             entry.fd(),
                             entry.closeOnExec() ? Fcntl.O_CLOEXEC : 0);
+        }
+        for (DescriptorEntry entry : entries) {
+            if (image.descriptions().get(entry.description()) instanceof OpenDescription.EventPoll poll
+                    && poll.owner() == pid
+                    && added.add(entry.description())) {
+                EventPolls.addInterests(poll, entry.fd(), calls);
+            }
         }
         List<Integer> unwanted = new ArrayList<>(List.of(0, 1, 2));
         unwanted.removeAll(wanted);

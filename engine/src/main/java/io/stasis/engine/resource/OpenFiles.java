@@ -37,9 +37,14 @@ final class OpenFiles implements DescriptorKind<OpenFile> {
 
     @Override
     public Optional<Problem> problem(Descriptor descriptor) {
-        if (descriptor.link().startsWith("/proc/") && descriptor.status().isRegular()) {
-            return Optional.of(DescriptorKind.problem(
-                    descriptor, "file " + descriptor.link(), "files of /proc are not supported", "close it first"));
+        if (ProcessFiles.isOfProcess(descriptor.link())) {
+            return ProcessFiles.isOwn(descriptor.pid(), descriptor.link())
+                    ? Optional.empty()
+                    : Optional.of(DescriptorKind.problem(
+                            descriptor,
+                            "file " + descriptor.link(),
+                            "it belongs to another process or thread",
+                            "close it first"));
         }
         ProcLinks.Target target = ProcLinks.fd(new Pid(descriptor.pid()), descriptor.fd());
         if (target.deleted()) {
@@ -63,6 +68,9 @@ final class OpenFiles implements DescriptorKind<OpenFile> {
     @Override
     public List<Problem> verify(OpenFile description) {
         String path = description.file().path();
+        if (ProcessFiles.isOfProcess(path)) {
+            return List.of();
+        }
         FileStatus now = FileStatus.of(path);
         if (!now.exists()) {
             return List.of(new Problem(0, -1, "open file " + path, "it does not exist", "put it back"));

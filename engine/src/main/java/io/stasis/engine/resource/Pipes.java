@@ -263,16 +263,21 @@ final class Pipes implements DescriptorKind<PipeEnd> {
 
     private static void reopen(int from, int flags, int target, StubCalls stub) {
         CallTable calls = stub.calls();
+        int openFlags = flags & ~Fcntl.O_DIRECT;
         int opened = calls.must(
                 "open an end of a pipe",
                 SystemCall.OPENAT,
                 Fcntl.AT_FDCWD,
                 calls.string("/proc/self/fd/" + from),
-                flags | Fcntl.O_CLOEXEC,
+                openFlags | Fcntl.O_CLOEXEC,
                 0);
         int moved = calls.must("open an end of a pipe", SystemCall.DUP3, 0, target, Fcntl.O_CLOEXEC);
         calls.forward(opened, moved, 0);
         calls.must("close a temporary descriptor", SystemCall.CLOSE, WRITE_END + 1);
+        if (openFlags != flags) {
+            // open(2) knows packet mode for no pipe, fcntl(2) does.
+            stub.setStatusFlags(target, flags);
+        }
     }
 
     /** Indices of the pipes that have bytes to be put back. */

@@ -43,12 +43,6 @@ final class AttributeCalls {
     /** Working directory, root, umask, personality: while the process still may go everywhere. */
     static void filesystem(CallTable calls, ProcessImage image) {
         var state = image.filesystem();
-        if (!state.root().path().equals("/")) {
-            calls.must(
-                    "change root to " + state.root().path(),
-                    SystemCall.CHROOT,
-                    calls.string(state.root().path()));
-        }
         int opened = calls.must(
                 "open working directory " + state.workingDirectory().path(),
                 SystemCall.OPENAT,
@@ -58,6 +52,13 @@ final class AttributeCalls {
                 0);
         int changed = calls.must("change to " + state.workingDirectory().path(), SystemCall.FCHDIR, 0);
         calls.forward(opened, changed, 0);
+        // Last, as all paths of the image are seen from the agent's root.
+        if (!state.root().path().equals("/")) {
+            calls.must(
+                    "change root to " + state.root().path(),
+                    SystemCall.CHROOT,
+                    calls.string(state.root().path()));
+        }
         calls.must("set umask", SystemCall.UMASK, state.umask());
         calls.must("set personality", SystemCall.PERSONALITY, image.attributes().personality());
     }

@@ -2,6 +2,7 @@ package io.stasis.engine.restore;
 
 import io.stasis.engine.EngineException;
 import io.stasis.engine.capture.BlockedCalls;
+import io.stasis.engine.capture.JobControl;
 import io.stasis.engine.resource.DescriptorRestore;
 import io.stasis.image.model.MemoryImage.Backing;
 import io.stasis.image.model.MemoryImage.Mapping;
@@ -64,7 +65,7 @@ final class ProcessBuilder {
         long bytes = new MemoryBuilder(process, plan, kernelMappings, generation, scratchFd).build();
         Program program = new Program(workArea.room());
         AttributeCalls.filesystem(program.calls(), image);
-        descriptors.install(program::calls, image.descriptors());
+        descriptors.install(pid, program::calls, image.descriptors());
         AttributeCalls.process(program.calls(), image);
         process.run(program);
         writeProcFiles();
@@ -266,6 +267,9 @@ final class ProcessBuilder {
         List<Tracee> threads = process.threads();
         for (int i = threads.size() - 1; i >= 0; i--) {
             threads.get(i).detach(0);
+        }
+        if (image.attributes().stopped()) {
+            JobControl.awaitStopped(new Pid(pid));
         }
         process.close();
     }

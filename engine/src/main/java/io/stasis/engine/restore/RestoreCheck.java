@@ -12,6 +12,7 @@ import io.stasis.linux.Tid;
 import io.stasis.linux.libc.Libc;
 import io.stasis.linux.libc.SystemCall;
 import io.stasis.linux.proc.FileStatus;
+import io.stasis.linux.proc.NoSuchProcessException;
 import io.stasis.linux.proc.ProcFiles;
 import io.stasis.linux.proc.ProcStat;
 import io.stasis.linux.proc.ProcStatus;
@@ -96,7 +97,7 @@ final class RestoreCheck {
             while (isTaken(id) && isEnding(id) && System.nanoTime() < deadline) {
                 LockSupport.parkNanos(5_000_000);
             }
-            if (isTaken(id)) {
+            if (isTaken(id) && !isGone(id)) {
                 add(id, "its pid", "it is taken by " + describe(id), "end that process, or restart when it has ended");
             }
         }
@@ -104,6 +105,11 @@ final class RestoreCheck {
 
     private static boolean isTaken(int id) {
         return !Libc.isError(Libc.call(SystemCall.GETPGID, id));
+    }
+
+    /** Whether it ended while we looked. */
+    private static boolean isGone(int id) {
+        return ProcStat.find(new Pid(id), new Tid(id)).isEmpty() && !isTaken(id);
     }
 
     private static boolean isEnding(int id) {
@@ -117,7 +123,12 @@ final class RestoreCheck {
         String state = ProcStat.find(new Pid(pid))
                 .map(stat -> stat.state() == 'Z' ? ", which has ended but was not waited for" : "")
                 .orElse("");
-        List<String> command = ProcFiles.cmdline(new Pid(pid));
+        List<String> command;
+        try {
+            command = ProcFiles.cmdline(new Pid(pid));
+        } catch (NoSuchProcessException e) {
+            command = List.of();
+        }
         String name = ProcStat.find(new Pid(pid)).map(ProcStat::comm).orElse("a thread");
         return "\"" + (command.isEmpty() ? name : String.join(" ", command)) + "\"" + state;
     }

@@ -293,9 +293,12 @@ public final class TreeRestore implements RestoreSession {
             stub = null;
             seizedStub = null;
             builders.forEach(builder -> builder.finish(plan));
+            // From here on the death of the agent lets everything go instead of killing it: all of it or nothing.
+            tree.all().forEach(process -> process.threads().forEach(thread -> thread.setOptions(0)));
             released = true;
             List<Outcome.Released> outcomes = new ArrayList<>();
-            for (ProcessBuilder builder : builders) {
+            // Children first: a parent must not see a child that is about to stop running.
+            for (ProcessBuilder builder : builders.reversed()) {
                 long started = System.nanoTime();
                 builder.release();
                 outcomes.add(new Outcome.Released(key(builder.pid()), started, System.nanoTime()));

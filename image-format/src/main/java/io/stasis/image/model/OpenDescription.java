@@ -8,6 +8,22 @@ public sealed interface OpenDescription {
     /** A regular file, directory or harmless device (/dev/null, zero, full, random, urandom), by path. */
     record OpenFile(int statusFlags, FileReference file, long offset) implements OpenDescription {}
 
+    /**
+     * An epoll instance, see epoll(7). Its interests are added again in a process that holds it.
+     *
+     * @param owner pid of a process in whose table the descriptors of the interests are
+     */
+    record EventPoll(int statusFlags, int owner, java.util.List<Interest> interests) implements OpenDescription {}
+
+    /** What an epoll instance waits for: {@code struct epoll_event} and the descriptor it was added with. */
+    record Interest(int fd, int events, long data) {}
+
+    /** eventfd(2) with its counter. */
+    record EventCounter(int statusFlags, long count, boolean semaphore) implements OpenDescription {}
+
+    /** A connected, unnamed Unix stream socket whose peer is closed and whose queue is empty: it reads end of file. */
+    record DeadSocket(int statusFlags) implements OpenDescription {}
+
     /** One end of a pipe; {@code pipe} is the index into {@link ComputationImage#pipes()}. */
     record PipeEnd(int statusFlags, int pipe) implements OpenDescription {}
 

@@ -6,6 +6,7 @@ public final class PtraceRequest {
     public static final int PTRACE_GETREGS = 12;
     public static final int PTRACE_SETREGS = 13;
     public static final int PTRACE_DETACH = 17;
+    public static final int PTRACE_SETOPTIONS = 0x4200;
     public static final int PTRACE_GETEVENTMSG = 0x4201;
     public static final int PTRACE_GETREGSET = 0x4204;
     public static final int PTRACE_SETREGSET = 0x4205;

@@ -130,6 +130,14 @@ public final class Tracee {
         }
     }
 
+    /** PTRACE_SETOPTIONS. A thread that is gone is no error. */
+    public void setOptions(int options) {
+        long result = ptrace(PTRACE_SETOPTIONS, tid, 0, options);
+        if (result != -Errno.ESRCH) {
+            check(result, "PTRACE_SETOPTIONS", tid);
+        }
+    }
+
     /** PTRACE_DETACH, delivering {@code signal} (0 for none). A thread that is gone is no error. */
     public void detach(int signal) {
         long result = ptrace(PTRACE_DETACH, tid, 0, signal);

@@ -38,16 +38,16 @@ public final class AgentCommand extends StasisCommand {
 
         @Option(names = "--daemon", hidden = true, description = "What other commands start.")
         private boolean daemon;
-
-        @Option(
-                names = "--join",
-                paramLabel = "HOST:PORT",
-                description = {
-                    "Run the agent in this process as a member of the cluster of that coordinator.",
-                    "STASIS_COORDINATOR names it too."
-                })
-        private String join;
     }
+
+    @Option(
+            names = "--join",
+            paramLabel = "HOST:PORT",
+            description = {
+                "Run the agent in this process as a member of the cluster of that coordinator.",
+                "STASIS_COORDINATOR names it too."
+            })
+    private String join;
 
     @Option(
             names = "--host",
@@ -66,8 +66,8 @@ public final class AgentCommand extends StasisCommand {
         if (action.stop) {
             return stop();
         }
-        String coordinator = action.join != null ? action.join : System.getenv("STASIS_COORDINATOR");
-        if (action.foreground || action.daemon || action.join != null) {
+        String coordinator = join != null ? join : System.getenv("STASIS_COORDINATOR");
+        if (action.foreground || action.daemon || join != null) {
             return run(coordinator);
         }
         StasisClient agent = action.status ? StasisClient.of(home()) : new AgentStarter(home()).connect();

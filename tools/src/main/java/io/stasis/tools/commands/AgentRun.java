@@ -71,10 +71,10 @@ final class AgentRun {
     }
 
     /** Writes a file as a whole, for whoever waits for it to appear. */
-    static void writePortFile(Path file, String address) {
+    static void writePortFile(Path file, String port) {
         try {
             Path temporary = file.resolveSibling(file.getFileName() + ".tmp");
-            Files.writeString(temporary, address + "\n");
+            Files.writeString(temporary, port + "\n");
             Files.move(temporary, file, StandardCopyOption.ATOMIC_MOVE);
         } catch (IOException e) {
             throw new StasisException("failed", ExitCode.FAILED, "cannot write the port file " + file + ": " + e, e);

@@ -28,7 +28,7 @@ public final class CoordinatorCommand extends StasisCommand {
     @Option(names = "--port", paramLabel = "PORT", description = "TCP port; 0, the default, for any free one.")
     private int port;
 
-    @Option(names = "--port-file", paramLabel = "FILE", description = "Write HOST:PORT to this file when ready.")
+    @Option(names = "--port-file", paramLabel = "FILE", description = "Write the port to this file when ready.")
     private Path portFile;
 
     @Override
@@ -36,7 +36,7 @@ public final class CoordinatorCommand extends StasisCommand {
         try (Agent agent = AgentRun.start(AgentRun.clustered(home(), host, port, null))) {
             String address = agent.clusterAddress().orElseThrow();
             if (portFile != null) {
-                AgentRun.writePortFile(portFile, address);
+                AgentRun.writePortFile(portFile, address.substring(address.lastIndexOf(':') + 1));
             }
             System.out.println(
                     "coordinator: " + address + "; on other hosts run `stasis agent --join " + address + "`");

@@ -31,6 +31,11 @@ public final class PsCommand extends StasisCommand {
             rows.add(row(computation));
         }
         System.out.print(Text.table(HEADINGS, rows));
+        List<?> hosts = Json.list(result.get("hosts"));
+        if (hosts.size() > 1) {
+            System.out.println("hosts: "
+                    + String.join(", ", hosts.stream().map(Object::toString).toList()));
+        }
         return 0;
     }
 

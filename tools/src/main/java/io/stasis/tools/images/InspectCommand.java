@@ -132,10 +132,18 @@ public final class InspectCommand extends StasisCommand {
         return switch (description) {
             case OpenDescription.OpenFile(int flags, var file, long offset) -> file.path() + " at " + offset;
             case OpenDescription.PipeEnd(int flags, int pipe) ->
-                ((flags & 3) == 1 ? "writing" : "reading") + " end of pipe " + pipe + " ("
+                ((flags & 3) == 1 ? "writing" : "reading") + " end of "
+                        + (tree.pipes().get(pipe).path() == null
+                                ? "pipe " + pipe
+                                : "fifo " + tree.pipes().get(pipe).path().path())
+                        + " ("
                         + tree.pipes().get(pipe).contents().length + " bytes in flight)";
             case OpenDescription.Terminal(int flags, int terminal) ->
                 "terminal " + tree.terminals().get(terminal).path();
+            case OpenDescription.EventPoll(int flags, int owner, var interests) ->
+                "epoll of " + interests.size() + " descriptors";
+            case OpenDescription.EventCounter(int flags, long count, boolean semaphore) -> "eventfd at " + count;
+            case OpenDescription.DeadSocket(int flags) -> "Unix socket whose peer is gone";
             case OpenDescription.External(int flags, int role, String what) ->
                 what + ", the outside's descriptor " + role;
         };
