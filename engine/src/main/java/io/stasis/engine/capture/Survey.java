@@ -10,6 +10,9 @@ import io.stasis.linux.libc.SystemCall;
 import io.stasis.linux.proc.ProcFiles;
 import io.stasis.linux.proc.ProcStat;
 import io.stasis.linux.proc.ProcStatus;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -72,6 +75,15 @@ final class Survey {
                     "processes inside a container are not supported",
                     "run Stasis inside the container"));
         }
+        for (String kind : List.of("mnt", "net", "uts", "ipc")) {
+            if (isElsewhere(pid, kind)) {
+                problems.add(problem(
+                        number,
+                        kind + " namespace",
+                        "a namespace other than the agent's is not supported",
+                        "run Stasis inside the namespace"));
+            }
+        }
         if (ProcFiles.hasPosixTimers(pid)) {
             problems.add(problem(
                     number, "POSIX timer", "timers of timer_create are not supported", "use setitimer, or delete it"));
@@ -79,6 +91,15 @@ final class Survey {
         problems.addAll(spaces.problems(pid));
         problems.addAll(descriptors.survey(number));
         return problems;
+    }
+
+    private static boolean isElsewhere(Pid pid, String namespace) {
+        try {
+            return !Files.readSymbolicLink(Path.of("/proc/" + pid + "/ns/" + namespace))
+                    .equals(Files.readSymbolicLink(Path.of("/proc/self/ns/" + namespace)));
+        } catch (IOException e) {
+            return false; // it has ended
+        }
     }
 
     private static Problem problem(int pid, String resource, String reason, String advice) {

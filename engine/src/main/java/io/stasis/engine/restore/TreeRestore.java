@@ -289,9 +289,13 @@ public final class TreeRestore implements RestoreSession {
             for (RestoredProcess process : tree.all()) {
                 builders.add(new ProcessBuilder(process, workArea));
             }
+            boolean foreground = !request.detached() && TerminalHandover.isForeground(new Pid(stub.pid()));
             stub.kill();
             stub = null;
             seizedStub = null;
+            if (foreground && foregroundGroup() != 0) {
+                handOverTerminal();
+            }
             builders.forEach(builder -> builder.finish(plan));
             // From here on the death of the agent lets everything go instead of killing it: all of it or nothing.
             tree.all().forEach(process -> process.threads().forEach(thread -> thread.setOptions(0)));
@@ -305,6 +309,15 @@ public final class TreeRestore implements RestoreSession {
             }
             return outcomes;
         });
+    }
+
+    /** In the stub's stead by the root process, which is in the command's session. */
+    private void handOverTerminal() {
+        RestoredProcess root = tree.process(computation.root());
+        if (ProcStat.read(new Pid(root.pid())).ttyNr() == 0) {
+            return; // it leads a session of its own, which has no terminal
+        }
+        TerminalHandover.take(root, computation.terminals().getFirst(), foregroundGroup());
     }
 
     /** The key of the process as it is now: with the start time of its new life. */

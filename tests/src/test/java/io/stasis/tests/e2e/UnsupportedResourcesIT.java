@@ -30,8 +30,6 @@ class UnsupportedResourcesIT {
         "udp, socket",
         "unix, socket",
         "netlink, socket",
-        "eventfd, eventfd",
-        "epoll, epoll",
         "signalfd, signalfd",
         "timerfd, timerfd",
         "inotify, inotify",
