@@ -52,7 +52,8 @@ static void check_process(const char *who) {
     must(!prctl(PR_GET_CHILD_SUBREAPER, &subreaper));
     snprintf(key, sizeof key, "process %s", who);
     same(key, "umask %o, directory %s, root %s, dumpable %d, subreaper %d, personality %x, parent %d, group %d, session %d",
-         mask, directory, root, prctl(PR_GET_DUMPABLE), subreaper, personality(0xffffffff), (int)getppid(),
+         mask, directory, root, prctl(PR_GET_DUMPABLE), subreaper, personality(0xffffffff),
+         strstr(who, "main program") ? 0 : (int)getppid(), /* the restart command is another parent */
          (int)getpgrp(), (int)getsid(0));
     snprintf(key, sizeof key, "oom_score_adj %s", who);
     same(key, "%s", content("/proc/self/oom_score_adj"));

@@ -48,6 +48,8 @@ final class TreeOperation {
     private Phase phase;
     private Answer.Refused failure;
     private ActorRef<Answer> replyTo;
+    private List<ProcessKey> order = List.of();
+    private final Map<ProcessKey, Runnable> asked = new HashMap<>();
     private CompletableFuture<List<Outcome.Released>> released;
     private int releaseAsked;
     private int recording;
@@ -136,17 +138,41 @@ final class TreeOperation {
     /** The native work of one phase for one process. */
     private CompletionStage<? extends Outcome> work(ProcessKey key, Phase step) {
         return switch (step) {
-            case SUSPEND -> tracer.run(() -> checkpoint.suspend(key));
+            case SUSPEND -> inOrder(key, () -> checkpoint.suspend(key));
             case DRAIN -> tracer.run(() -> checkpoint.drain(key));
             case WRITE -> tracer.run(() -> checkpoint.write(key));
             case REFILL -> tracer.run(() -> checkpoint.refill(key));
-            case RESUME -> tracer.run(() -> checkpoint.resume(key));
-            case TERMINATE -> tracer.run(() -> checkpoint.terminate(key));
+            case RESUME -> inOrder(key, () -> checkpoint.resume(key));
+            case TERMINATE -> inOrder(key, () -> checkpoint.terminate(key));
             case CREATE -> tracer.run(() -> restore.create(key));
             case REBUILD -> tracer.run(() -> restore.rebuild(key));
             case REPLENISH -> tracer.run(() -> restore.refill(key));
             case RELEASE -> release(key);
         };
+    }
+
+    /**
+     * Does the work of all processes one after the other, in the order of {@link #order}, when the intents of all are in
+     * the log. A parent is frozen before its children and runs again after them: it never sees one that stands still.
+     */
+    private synchronized CompletionStage<Outcome> inOrder(ProcessKey key, Supplier<Outcome> step) {
+        CompletableFuture<Outcome> result = new CompletableFuture<>();
+        asked.put(key, () -> {
+            try {
+                result.complete(step.get());
+            } catch (RuntimeException e) {
+                result.completeExceptionally(e);
+            }
+        });
+        if (asked.size() == order.size()) {
+            List<Runnable> steps = order.stream().map(asked::get).toList();
+            asked.clear();
+            tracer.run(() -> {
+                steps.forEach(Runnable::run);
+                return true;
+            });
+        }
+        return result;
     }
 
     /** All processes are let go at once, when the intent of each is in the log. */
@@ -184,6 +210,10 @@ final class TreeOperation {
 
     private void begin(List<ProcessKey> keys) {
         waitingFor.addAll(keys);
+        synchronized (this) {
+            order = keys;
+            asked.clear();
+        }
         for (ProcessKey key : keys) {
             processes.get(key).tell(new ProcessActor.Begin(phase, id, reports));
         }

@@ -174,6 +174,9 @@ final class TreeBuilder {
         List<RestoredProcess[]> helpers = new ArrayList<>();
         for (int group : groups) {
             RestoredProcess leader = made.get(group);
+            if (leader == null && isSessionWithoutLeader(group)) {
+                continue; // its members were born into the group together with the session
+            }
             if (leader == null) {
                 leader = lendGroup(group, helpers);
             }
@@ -190,6 +193,10 @@ final class TreeBuilder {
         for (RestoredProcess[] helper : helpers) {
             dismiss(helper[0], helper[1]);
         }
+    }
+
+    private boolean isSessionWithoutLeader(int group) {
+        return identities.values().stream().anyMatch(i -> session(i) == group && i.group() == group);
     }
 
     private boolean isOutsideGroup(Identity identity) {
