@@ -17,7 +17,8 @@ static struct {
 static void check(int number) {
     char key[32];
     snprintf(key, sizeof key, "process %d", number);
-    same(key, "pid %d, parent %d, group %d, session %d", (int)getpid(), (int)getppid(), (int)getpgrp(), (int)getsid(0));
+    same(key, "pid %d, parent %d, group %d, session %d", (int)getpid(), number ? (int)getppid() : 0 /* the restart command is another parent */,
+         (int)getpgrp(), (int)getsid(0));
 }
 
 /* Answers as long as it is asked. */

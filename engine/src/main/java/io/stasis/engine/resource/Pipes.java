@@ -20,9 +20,11 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * Pipes and FIFOs, see pipe(7) and fifo(7).
@@ -228,9 +230,10 @@ final class Pipes implements DescriptorKind<PipeEnd> {
             if (pipe.capacity() != DEFAULT_CAPACITY) {
                 stub.calls().must("set a pipe's capacity", SystemCall.FCNTL, WRITE_END, F_SETPIPE_SZ, pipe.capacity());
             }
+            Set<Integer> unused = new HashSet<>(Set.of(READ_END, WRITE_END));
             for (int d = 0; d < descriptions.size(); d++) {
                 if (descriptions.get(d) instanceof PipeEnd end && end.pipe() == i) {
-                    openEnd(end, highBase + d, stub);
+                    openEnd(end, highBase + d, unused, stub);
                 }
             }
             int refill = refilled.indexOf(i);
@@ -255,9 +258,17 @@ final class Pipes implements DescriptorKind<PipeEnd> {
         }
     }
 
-    /** Opens one description through /proc: a description of its own with its own flags, unlike a dup. */
-    private void openEnd(PipeEnd end, int target, StubCalls stub) {
+    /**
+     * The two descriptions of pipe2(2) are known by their lack of O_LARGEFILE, and are those of the new pipe. Any other
+     * was opened through /proc, which makes a description of its own with its own flags, unlike a dup.
+     */
+    private static void openEnd(PipeEnd end, int target, Set<Integer> unused, StubCalls stub) {
         int from = (end.statusFlags() & Fcntl.O_ACCMODE) == Fcntl.O_WRONLY ? WRITE_END : READ_END;
+        if ((end.statusFlags() & Fcntl.O_LARGEFILE) == 0 && unused.remove(from)) {
+            stub.duplicate(from, target);
+            stub.setStatusFlags(target, end.statusFlags());
+            return;
+        }
         reopen(from, end.statusFlags() & (Fcntl.O_ACCMODE | Fcntl.O_NONBLOCK | Fcntl.O_DIRECT), target, stub);
     }
 

@@ -239,8 +239,8 @@ public final class Tracee {
      * action must be the default one.
      */
     public void killBy(int signal) {
-        Libc.call(SystemCall.KILL, tid.value(), signal);
         setSignalMask(0);
+        Libc.call(SystemCall.KILL, tid.value(), signal);
         resume(0);
         while (!(peek(0) instanceof Stop.Gone)) {
             resume(signal);
