@@ -104,6 +104,8 @@ public final class Tracee {
                 case Stop.Event event -> resume(0);
                 case Stop.Signal(int signal) -> resume(signal);
                 case Stop.Gone gone -> {
+                    // Taken from the kernel too: a thread that its tracer has not waited for stays a zombie.
+                    consume();
                     return Optional.of(gone);
                 }
             }
