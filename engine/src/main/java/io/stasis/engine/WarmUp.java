@@ -21,7 +21,7 @@ final class WarmUp {
     private static final Logger LOG = LoggerFactory.getLogger(WarmUp.class);
     private static final long STUB_ADDRESS = 0x20_0000_0000L;
     private static final int SIGKILL = 9;
-    private static final int ROUNDS = 20;
+    private static final int ROUNDS = 8;
 
     private WarmUp() {}
 
