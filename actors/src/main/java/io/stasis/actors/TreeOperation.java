@@ -139,14 +139,14 @@ final class TreeOperation {
     private CompletionStage<? extends Outcome> work(ProcessKey key, Phase step) {
         return switch (step) {
             case SUSPEND -> inOrder(key, () -> checkpoint.suspend(key));
-            case DRAIN -> tracer.run(() -> checkpoint.drain(key));
-            case WRITE -> tracer.run(() -> checkpoint.write(key));
-            case REFILL -> tracer.run(() -> checkpoint.refill(key));
+            case DRAIN -> inOrder(key, () -> checkpoint.drain(key));
+            case WRITE -> inOrder(key, () -> checkpoint.write(key));
+            case REFILL -> inOrder(key, () -> checkpoint.refill(key));
             case RESUME -> inOrder(key, () -> checkpoint.resume(key));
             case TERMINATE -> inOrder(key, () -> checkpoint.terminate(key));
-            case CREATE -> tracer.run(() -> restore.create(key));
-            case REBUILD -> tracer.run(() -> restore.rebuild(key));
-            case REPLENISH -> tracer.run(() -> restore.refill(key));
+            case CREATE -> inOrder(key, () -> restore.create(key));
+            case REBUILD -> inOrder(key, () -> restore.rebuild(key));
+            case REPLENISH -> inOrder(key, () -> restore.refill(key));
             case RELEASE -> release(key);
         };
     }

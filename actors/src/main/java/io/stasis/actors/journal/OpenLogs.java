@@ -28,7 +28,7 @@ public final class OpenLogs {
     /** Closes the log; for the end of an agent. */
     public static synchronized void close(Path file) {
         Shared shared = OPEN.remove(file.toAbsolutePath().normalize());
-        if (shared != null) {
+        if (shared != null && shared.log.isOpen()) {
             shared.log.force();
             shared.log.close();
         }

@@ -398,6 +398,11 @@ public final class EventLog implements AutoCloseable {
         return end;
     }
 
+    /** False once it was closed, or broken by an interrupt. */
+    public boolean isOpen() {
+        return channel.isOpen();
+    }
+
     public Recovery recovered() {
         return recovery;
     }

@@ -19,6 +19,8 @@ import java.util.Optional;
  * <p>All methods but the signal listener run on one thread.
  */
 public final class Foreground {
+    private static final int SIGTTIN = 21;
+    private static final int SIGTTOU = 22;
     private static final int SIGKILL = 9;
     private static final int SIGSTOP = 19;
     private static final int WUNTRACED = 2;
@@ -84,6 +86,12 @@ public final class Foreground {
         while (true) {
             int status = waitFor(root, WUNTRACED);
             boolean stopped = (status & 0xff) == 0x7f;
+            if (stopped && handsOver && wantsTerminal(status >> 8 & 0xff)) {
+                // The shell has put us into the foreground between two looks of ours: the terminal is the program's.
+                giveTerminal();
+                continueProgram(root);
+                continue;
+            }
             if (handsOver) {
                 takeTerminal(stopped);
             }
@@ -98,6 +106,11 @@ public final class Foreground {
             }
             continueProgram(root);
         }
+    }
+
+    /** Whether it was stopped for want of a terminal that we have. */
+    private synchronized boolean wantsTerminal(int signal) {
+        return (signal == SIGTTIN || signal == SIGTTOU) && !given && inForeground();
     }
 
     /** Continues what the terminal's suspend key stops: the group in the foreground, and the root process. */
