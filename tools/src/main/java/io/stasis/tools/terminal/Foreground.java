@@ -87,7 +87,7 @@ public final class Foreground {
             int status = waitFor(root, WUNTRACED);
             boolean stopped = (status & 0xff) == 0x7f;
             if (stopped && handsOver && wantsTerminal(status >> 8 & 0xff)) {
-                // The shell has put us into the foreground between two looks of ours: the terminal is the program's.
+                // It asked before the shell put us into the foreground: the terminal is its own by now.
                 giveTerminal();
                 continueProgram(root);
                 continue;
@@ -110,7 +110,7 @@ public final class Foreground {
 
     /** Whether it was stopped for want of a terminal that we have. */
     private synchronized boolean wantsTerminal(int signal) {
-        return (signal == SIGTTIN || signal == SIGTTOU) && !given && inForeground();
+        return (signal == SIGTTIN || signal == SIGTTOU) && (given || inForeground());
     }
 
     /** Continues what the terminal's suspend key stops: the group in the foreground, and the root process. */
