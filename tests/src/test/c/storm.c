@@ -64,7 +64,11 @@ int main(int argc, char **argv) {
         _exit(3);
     }
     pthread_t thread;
+    sigset_t all, none;
+    sigfillset(&all);
+    must(!pthread_sigmask(SIG_BLOCK, &all, &none)); /* a thread that handled one signal could be overtaken by this one */
     must(!pthread_create(&thread, NULL, sender, NULL));
+    must(!pthread_sigmask(SIG_SETMASK, &none, NULL));
     long last[2] = {0};
     while (!stopped()) {
         if (shared->received[0] > last[0] && shared->received[1] > last[1]) {

@@ -24,7 +24,9 @@ import io.stasis.engine.lifecycle.Phase;
 import io.stasis.image.ImageDirectory.Staging;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -105,6 +107,9 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
     private final ActorRef<Answer> fromNodes;
     private final Map<String, ActorRef<NodeAgent.Command>> nodes = new HashMap<>();
     private Running running;
+    /** Checkpoints and restarts that came while another one was under way. */
+    private final Deque<Command> queued = new ArrayDeque<>();
+
     private long operations;
 
     private ComputationActor(
@@ -374,7 +379,8 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
     private Effect<Event, State> checkpoint(State state, Checkpoint checkpoint) {
         String directory = checkpoint.directory == null ? state.directory() : checkpoint.directory;
         if (running != null) {
-            return refuse(checkpoint.replyTo, refusal("it is busy with another checkpoint or restart; try again"));
+            queued.add(checkpoint);
+            return nothing();
         }
         if (state.trees().isEmpty()) {
             return refuse(
@@ -400,13 +406,21 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
         return nothing();
     }
 
+    /** The operation is over; the next one that was asked for meanwhile begins. */
+    private void idle() {
+        running = null;
+        if (!queued.isEmpty()) {
+            context.getSelf().tell(queued.poll());
+        }
+    }
+
     private String newOperation() {
         return name + "#" + System.currentTimeMillis() + "-" + ++operations;
     }
 
     private Effect<Event, State> failBeforeStart(Answer.Refused why) {
         ActorRef<Answer> client = running.client;
-        running = null;
+        idle();
         return refuse(client, why);
     }
 
@@ -545,7 +559,7 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
                 System.nanoTime() - mine.startedNanos,
                 committed.bytes());
         String directory = Path.of(committed.path()).getParent().toString();
-        running = null;
+        idle();
         for (String host : mine.hosts) {
             nodes.get(host)
                     .tell(new NodeAgent.Abandon(
@@ -590,7 +604,7 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
         if (mine.staging != null) {
             mine.staging.close();
         }
-        running = null;
+        idle();
         ActorRef<Answer> client = mine.restartClient != null ? mine.restartClient : mine.client;
         return switch (ComputationLifecycle.decide(
                 stateNow, new ComputationLifecycle.Command.Abort(mine.failure.message()))) {
@@ -604,7 +618,8 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
 
     private Effect<Event, State> prepareRestart(State state, PrepareRestart prepare) {
         if (running != null) {
-            return refuse(prepare.replyTo, refusal("it is busy with another checkpoint or restart; try again"));
+            queued.add(prepare);
+            return nothing();
         }
         if (!nodes.containsKey(prepare.host)) {
             return refuse(prepare.replyTo, refusal("the agent of host " + prepare.host + " cannot be reached"));
@@ -670,7 +685,7 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
 
     private Effect<Event, State> restarted(List<Event> finished) {
         Running mine = running;
-        running = null;
+        idle();
         Answer.PhaseDone done = mine.done.getFirst();
         Tree bare = done.tree();
         Tree tree = new Tree(bare.host(), bare.root(), bare.startTime(), mine.cookie, bare.command());

@@ -38,6 +38,7 @@ final class TreeBuilder {
 
     private static final long CLONE_PARENT = 0x8000;
     private static final int CLONE_ARGS_BYTES = 88;
+    private static final int PR_SET_NAME = 15;
     private static final int PR_SET_CHILD_SUBREAPER = 36;
     private static final int WALL = 0x40000000;
     private static final int RLIMIT_CORE = 4;
@@ -227,6 +228,10 @@ final class TreeBuilder {
             int status = zombie.waitStatus();
             int signal = status & 0x7f;
             CallTable calls = new CallTable();
+            calls.query(
+                    SystemCall.PRCTL,
+                    PR_SET_NAME,
+                    calls.string(zombie.identity().name()));
             calls.query(SystemCall.PRLIMIT64, 0, RLIMIT_CORE, calls.longs(0, 0), 0);
             calls.query(SystemCall.SETRESGID, zombie.groupIds()[0], zombie.groupIds()[1], zombie.groupIds()[2]);
             calls.query(SystemCall.SETRESUID, zombie.userIds()[0], zombie.userIds()[1], zombie.userIds()[2]);
@@ -235,6 +240,7 @@ final class TreeBuilder {
                 workArea.runToDeath(process.memory(), process.main(), process.pid(), process.pid(), calls);
                 process.main().reap();
             } else {
+                process.run(calls);
                 process.main().killBy(signal);
             }
             process.close();

@@ -17,7 +17,7 @@ import java.nio.file.attribute.PosixFilePermissions;
  *   0x000  ELF header, ET_EXEC, x86-64
  *   0x040  PT_LOAD    offset 0, 4096 bytes at the page's address, readable, writable, executable
  *   0x078  PT_GNU_STACK, not executable
- *   0x0b0  code: prctl(PR_SET_PTRACER, -1); for (;;) pause();
+ *   0x0b0  code: prctl(PR_SET_PDEATHSIG, SIGKILL); prctl(PR_SET_PTRACER, -1); for (;;) pause();
  *   0x100  room for the restore's first steps, zeros, to 0x1000
  * </pre>
  *
@@ -34,6 +34,23 @@ public record StubProgram(Path file, long page, long entry) {
 
     private static final int CODE = 0xb0;
     private static final byte[] INSTRUCTIONS = {
+        (byte) 0xbf,
+        1,
+        0,
+        0,
+        0, // mov edi, PR_SET_PDEATHSIG: no stub outlives whoever started it
+        (byte) 0xbe,
+        9,
+        0,
+        0,
+        0, // mov esi, SIGKILL
+        (byte) 0xb8,
+        (byte) 157,
+        0,
+        0,
+        0, // mov eax, SYS_prctl
+        0x0f,
+        0x05, // syscall
         (byte) 0xbf,
         0x61,
         0x6d,

@@ -136,6 +136,24 @@ public final class ProcessTable {
         return text.toString();
     }
 
+    /** Gives every thread of a process the lowest priority; threads made later inherit it. */
+    public static void yieldToOthers(long pid) {
+        for (Path task : entries(Path.of("/proc/" + pid + "/task"))) {
+            try {
+                new ProcessBuilder(
+                                "renice", "-n", "19", "-p", task.getFileName().toString())
+                        .redirectErrorStream(true)
+                        .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                        .start()
+                        .waitFor();
+            } catch (IOException e) {
+                throw new java.io.UncheckedIOException(e);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
     private static List<Path> entries(Path directory) {
         var list = new ArrayList<Path>();
         try (DirectoryStream<Path> stream = Files.newDirectoryStream(directory)) {
