@@ -300,7 +300,9 @@ public final class Stasis
 
     private static boolean isAgent(long pid) {
         try {
-            return Files.readString(Path.of("/proc/" + pid + "/cmdline")).contains("io.stasis.tools.Main\0agent\0");
+            String command = Files.readString(Path.of("/proc/" + pid + "/cmdline"));
+            return command.contains("io.stasis.tools.Main\0agent\0")
+                    || command.contains("io.stasis.tools.Main\0coordinator\0");
         } catch (IOException | RuntimeException e) {
             return false;
         }
