@@ -48,7 +48,7 @@ public final class DescriptorCapture implements AutoCloseable {
         this.pipes = new Pipes(treePipes);
         this.terminals = new Terminals(this.treePids);
         this.kinds = List.of(
-                new OpenFiles(),
+                new OpenFiles(this.treePids),
                 new Externals(treePipes),
                 pipes,
                 terminals,

@@ -26,7 +26,7 @@ public final class DescriptorRestore {
     private final ComputationImage image;
     private final Outside outside;
     private final int highBase;
-    private final OpenFiles files = new OpenFiles();
+    private final OpenFiles files = new OpenFiles(Set.of());
     private final EventPolls polls = new EventPolls();
     private final EventCounters counters = new EventCounters();
     private final DeadSockets sockets = new DeadSockets();

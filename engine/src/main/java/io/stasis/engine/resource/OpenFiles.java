@@ -19,6 +19,13 @@ final class OpenFiles implements DescriptorKind<OpenFile> {
     private static final Set<String> DEVICES =
             Set.of("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom");
 
+    private final Set<Integer> treePids;
+
+    /** @param treePids processes of the tree, which may grow; empty for a restore */
+    OpenFiles(Set<Integer> treePids) {
+        this.treePids = treePids;
+    }
+
     @Override
     public boolean claims(Descriptor descriptor) {
         FileStatus status = descriptor.status();
@@ -38,12 +45,12 @@ final class OpenFiles implements DescriptorKind<OpenFile> {
     @Override
     public Optional<Problem> problem(Descriptor descriptor) {
         if (ProcessFiles.isOfProcess(descriptor.link())) {
-            return ProcessFiles.isOwn(descriptor.pid(), descriptor.link())
+            return ProcessFiles.isOfTree(treePids, descriptor.link())
                     ? Optional.empty()
                     : Optional.of(DescriptorKind.problem(
                             descriptor,
                             "file " + descriptor.link(),
-                            "it belongs to another process or thread",
+                            "it belongs to a process outside the tree, or to a thread",
                             "close it first"));
         }
         ProcLinks.Target target = ProcLinks.fd(new Pid(descriptor.pid()), descriptor.fd());

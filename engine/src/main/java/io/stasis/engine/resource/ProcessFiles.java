@@ -1,6 +1,9 @@
 package io.stasis.engine.resource;
 
 import io.stasis.image.model.OpenDescription.OpenFile;
+import io.stasis.linux.Pid;
+import io.stasis.linux.proc.ProcStat;
+import java.util.Set;
 import java.util.regex.Pattern;
 
 /** Files of /proc that belong to a process of the tree, such as /proc/self/maps: they exist when the process does. */
@@ -14,14 +17,21 @@ final class ProcessFiles {
         return OF_PROCESS.matcher(file.file().path()).matches();
     }
 
-    /** Whether the file belongs to the process itself, and so can be opened again by it at restart. */
-    static boolean isOwn(int pid, String path) {
-        if (!path.startsWith("/proc/" + pid + "/") && !path.equals("/proc/" + pid)) {
+    /**
+     * Whether the file belongs to a process of the tree (a zombie too) and so can be opened again when that exists. Files
+     * of threads cannot, as threads are made later than descriptors; the main thread is the process.
+     */
+    static boolean isOfTree(Set<Integer> treePids, String path) {
+        String[] parts = path.split("/");
+        int pid = Integer.parseInt(parts[2]);
+        var thread = OF_THREAD.matcher(path);
+        if (thread.matches() && !thread.group(2).equals(thread.group(1))) {
             return false;
         }
-        // Threads are made later than descriptors; the main thread is the process.
-        var thread = OF_THREAD.matcher(path);
-        return !thread.matches() || thread.group(2).equals(Integer.toString(pid));
+        return treePids.contains(pid)
+                || ProcStat.find(new Pid(pid))
+                        .filter(stat -> stat.isZombie() && treePids.contains(stat.ppid()))
+                        .isPresent();
     }
 
     /** Whether a path leads to some process's files. */
