@@ -34,8 +34,8 @@ class CrashSafetyIT {
                 stasis.launch(Programs.staticGlibc("counter")),
                 stasis.launch(Programs.staticMusl("counter")),
                 stasis.launch(Programs.c("ring").with("8")));
-        // Its threads spin: the agent that starts twenty times needs a processor too.
-        ProcessTable.yieldToOthers(targets.getFirst().pid());
+        // They take all the processors they get: the agent that starts twenty times needs one too.
+        targets.forEach(target -> ProcessTable.tree(target.pid()).forEach(ProcessTable::yieldToOthers));
         for (int kill = 0; kill < KILLS; kill++) {
             Target target = targets.get(kill % targets.size());
             // A warm agent, and how long a checkpoint takes it: the moments are spread over that time.
