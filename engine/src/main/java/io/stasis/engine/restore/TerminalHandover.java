@@ -26,7 +26,7 @@ final class TerminalHandover {
     }
 
     /**
-     * Makes {@code group} the foreground group and applies the settings, in a process of the tree whose signals are
+     * Makes {@code group} the foreground group (0: leaves it) and applies the settings, in a process of the tree whose signals are
      * blocked: from the background only such a one may do it.
      */
     static void take(RestoredProcess process, Terminal terminal, int group) {
@@ -37,7 +37,9 @@ final class TerminalHandover {
         CallTable calls = new CallTable();
         ByteBuffer number =
                 ByteBuffer.allocate(8).order(ByteOrder.nativeOrder()).putInt(0, group);
-        calls.must("take the terminal's foreground", SystemCall.IOCTL, fd, TIOCSPGRP, calls.data(number.array()));
+        if (group != 0) {
+            calls.must("take the terminal's foreground", SystemCall.IOCTL, fd, TIOCSPGRP, calls.data(number.array()));
+        }
         if (hasSettings(terminal)) {
             calls.must("set the terminal", SystemCall.IOCTL, fd, TCSETS2, calls.data(terminal.termios()));
         }

@@ -293,7 +293,7 @@ public final class TreeRestore implements RestoreSession {
             stub.kill();
             stub = null;
             seizedStub = null;
-            if (foreground && foregroundGroup() != 0) {
+            if (foreground && hadForeground()) {
                 handOverTerminal();
             }
             builders.forEach(builder -> builder.finish(plan));
@@ -337,6 +337,18 @@ public final class TreeRestore implements RestoreSession {
 
     @Override
     public int foregroundGroup() {
+        var root = images.get(computation.root()).identity();
+        boolean outside = root.session() != root.pid() && root.group() != root.pid();
+        int group = groupInForeground();
+        // The group of the command that started the program is now the restart command's, which has the foreground.
+        return outside && group == root.group() ? 0 : group;
+    }
+
+    private boolean hadForeground() {
+        return groupInForeground() != 0;
+    }
+
+    private int groupInForeground() {
         for (var terminal : computation.terminals()) {
             if (images.values().stream().anyMatch(image -> image.identity().group() == terminal.foregroundGroup())) {
                 return terminal.foregroundGroup();
