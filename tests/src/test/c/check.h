@@ -135,8 +135,11 @@ static void same(const char *name, const char *format, ...) {
     va_end(arguments);
     for (struct check_value *v = check_values; v; v = v->next)
         if (!strcmp(v->name, name)) {
-            if (strcmp(v->text, text)) fail("%s was <%s> and is <%s>", name, v->text, text);
-            return;
+            if (!strcmp(v->text, text)) return;
+            size_t at = 0, shown = 0; /* where they differ, and a little before */
+            while (v->text[at] && v->text[at] == text[at]) at++;
+            if (at > 60) shown = at - 60;
+            fail("%s was <%.200s> and is <%.200s>, from byte %zu", name, v->text + shown, text + shown, shown);
         }
     static char arena[300000]; /* not malloc, which would move the break under a program that watches it */
     static size_t used;

@@ -55,6 +55,7 @@ int main(int argc, char **argv) {
             _exit(21);
         }
     if (!(stopped_unseen = child())) {
+        setpgid(0, 0); /* a group that is not orphaned: in an orphaned one SIGTSTP has no effect */
         raise(SIGTSTP);
         _exit(22);
     }

@@ -1,22 +1,24 @@
 """Interrupted by Ctrl-C (SIGINT) in the middle of its work, as often as one likes; counts the interruptions."""
+import signal
 import time
 
 from check import done, must, report, stopped, tick
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background is started with it ignored
 interruptions = 0
-total = 0
-step = 0
-while not stopped():
+while True:
     try:
-        for step in range(step, step + 10):
+        if stopped():
+            break
+        total = 0
+        for step in range(10):
             total += step
             must(total == step * (step + 1) // 2, "the sum is wrong")
             time.sleep(0.002)
-        step += 1
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # whole lines only
         tick()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     except KeyboardInterrupt:
         interruptions += 1
         report("interrupted %d" % interruptions)
-        total = step * (step + 1) // 2
-        step += 1
 done()

@@ -30,6 +30,7 @@ class BlockedCallsIT {
                 "read",
                 "write",
                 "wait4",
+                "epoll_wait",
                 "sigtimedwait",
                 "pause",
                 "sigsuspend");

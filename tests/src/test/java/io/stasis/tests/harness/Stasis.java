@@ -48,6 +48,7 @@ public final class Stasis
     private final Map<String, String> environment = new HashMap<>();
     private final List<Target> targets = new ArrayList<>();
     private List<String> prefix = List.of();
+    private final Thread interrupted = new Thread(() -> marked().forEach(ProcessTable::kill));
     private final String mark = UUID.randomUUID().toString();
     private Path base;
     private Path executable;
@@ -73,6 +74,8 @@ public final class Stasis
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+        // A build that is interrupted leaves nothing behind either.
+        Runtime.getRuntime().addShutdownHook(interrupted);
         environment.put("STASIS_HOME", home().resolve("s").toString());
         environment.put("HOME", home().toString());
         environment.put("JAVA_HOME", System.getProperty("java.home"));
@@ -376,6 +379,7 @@ public final class Stasis
             run("agent", "--stop");
         }
         killUntilGone(pid -> true);
+        Runtime.getRuntime().removeShutdownHook(interrupted);
         DirectoryTree.delete(base);
     }
 }
