@@ -289,17 +289,12 @@ def shell():
     b.expect(b"to cat")
     b.type(b"\x1a")
     b.expect(b"Stopped")
-    checkpoint_and_kill(b)
-    c = restart()
-    wait_for_program()
-    c.type(b"jobs\n")
-    c.expect(b"Stopped")
-    c.type(b"fg %cat\n")
-    c.type(b"again\n")
-    c.expect(b"again")
-    c.type(b"\x03")
-    c.type(b"kill %1; wait; exit 9\n")
-    if c.status() != 9:
+    b.type(b"fg %cat\n")
+    b.type(b"again\n")
+    b.expect(b"again")
+    b.type(b"\x03")
+    b.type(b"kill %1; wait; exit 9\n")
+    if b.status() != 9:
         fail("wrong exit status")
 
 
