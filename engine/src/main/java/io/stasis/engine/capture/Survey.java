@@ -3,10 +3,12 @@ package io.stasis.engine.capture;
 import io.stasis.engine.Engine.Problem;
 import io.stasis.engine.EngineException;
 import io.stasis.engine.resource.DescriptorCapture;
+import io.stasis.linux.KernelException;
 import io.stasis.linux.Pid;
 import io.stasis.linux.elf.ElfClass;
 import io.stasis.linux.libc.Libc;
 import io.stasis.linux.libc.SystemCall;
+import io.stasis.linux.proc.NoSuchProcessException;
 import io.stasis.linux.proc.ProcFiles;
 import io.stasis.linux.proc.ProcStat;
 import io.stasis.linux.proc.ProcStatus;
@@ -31,6 +33,20 @@ final class Survey {
      * @throws EngineException when the process belongs to somebody else
      */
     List<Problem> problems(int number) {
+        try {
+            return look(number);
+        } catch (KernelException | NoSuchProcessException e) {
+            // It runs on while it is looked at, and may end in the middle.
+            boolean ended =
+                    ProcStat.find(new Pid(number)).map(ProcStat::isZombie).orElse(true);
+            if (ended) {
+                return List.of();
+            }
+            throw e;
+        }
+    }
+
+    private List<Problem> look(int number) {
         Pid pid = new Pid(number);
         var status = ProcStatus.find(pid);
         var stat = ProcStat.find(pid);
