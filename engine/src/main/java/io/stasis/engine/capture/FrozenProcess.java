@@ -244,7 +244,13 @@ final class FrozenProcess {
     }
 
     RemoteProcess openRemote(RemoteProcess.VdsoMapping vdso) {
-        return RemoteProcess.open(pid(), memory, vdso, leader().context(), status.sigCgt());
+        return RemoteProcess.open(
+                pid(),
+                memory,
+                vdso,
+                leader().context(),
+                threads.stream().map(FrozenThread::context).toList(),
+                status.sigCgt());
     }
 
     void resume() {

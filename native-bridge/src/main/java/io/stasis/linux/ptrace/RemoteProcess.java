@@ -8,6 +8,7 @@ import io.stasis.linux.libc.SystemCall;
 import io.stasis.linux.memory.ProcessMemory;
 import io.stasis.linux.ptrace.Registers.Register;
 import java.nio.ByteBuffer;
+import java.util.List;
 
 /**
  * System calls in a frozen process, as an object with a lifetime: opened, used, closed, and everything is as it was.
@@ -31,6 +32,10 @@ public final class RemoteProcess implements AutoCloseable {
 
     private static final int BLOCK_OFFSET = 64;
     private static final int TABLE_OFFSET = 4096;
+    /** A signal frame with all processor state has less than 12 KiB; the handler's own frames come on top. */
+    private static final int STACK_SEARCHED = 64 * 1024;
+
+    private static final int STACK_PIECE = 512;
     private static final int PROT_RWX = 7;
     private static final int MAP_PRIVATE_ANONYMOUS = 0x22;
     private static final int SIGSTOP = 19;
@@ -69,12 +74,31 @@ public final class RemoteProcess implements AutoCloseable {
      */
     public static RemoteProcess open(
             Pid pid, ProcessMemory memory, VdsoMapping vdso, ThreadContext leader, long caughtSignals) {
+        return open(pid, memory, vdso, leader, List.of(leader), caughtSignals);
+    }
+
+    /** @param threads all threads of the process, frozen: asked whether one still runs code that a dead tracer left */
+    public static RemoteProcess open(
+            Pid pid,
+            ProcessMemory memory,
+            VdsoMapping vdso,
+            ThreadContext leader,
+            List<ThreadContext> threads,
+            long caughtSignals) {
         int marker = marker(pid, caughtSignals);
         long padding = (vdsoEnd(memory, vdso) + 15) & ~15L;
         int room = (int) ((vdso.end() - padding) / 2) & ~15;
         ByteBuffer both = Libc.buffer(2 * room);
         memory.read(padding, both);
-        int slot = isZero(both, 0, room) ? 0 : isZero(both, room, room) ? 1 : -1;
+        int slot = -1;
+        for (int i = 0; i < 2 && slot < 0; i++) {
+            long start = padding + (long) i * room;
+            // What a dead tracer left may be overwritten when nobody is in it or on the way back to it.
+            if (isZero(both, i * room, room)
+                    || threads.stream().noneMatch(thread -> leadsTo(memory, thread, start, start + room))) {
+                slot = i;
+            }
+        }
         if (slot < 0) {
             throw new IllegalStateException("process " + pid
                     + ": both places for injected code behind its vDSO are in use by agents that were killed;"
@@ -197,6 +221,31 @@ public final class RemoteProcess implements AutoCloseable {
         return vdso.start()
                 + header.getLong(40)
                 + (long) Short.toUnsignedInt(header.getShort(58)) * Short.toUnsignedInt(header.getShort(60));
+    }
+
+    /** Whether a thread stands in [start, end), or a signal frame on its stack may return there. */
+    private static boolean leadsTo(ProcessMemory memory, ThreadContext thread, long start, long end) {
+        long instruction = thread.registers().instructionPointer();
+        if (instruction >= start && instruction < end) {
+            return true;
+        }
+        ByteBuffer page = Libc.buffer(STACK_PIECE);
+        long stack = thread.registers().get(Register.RSP) & -8L;
+        try {
+            for (int done = 0; done < STACK_SEARCHED; done += STACK_PIECE) {
+                page.clear();
+                memory.read(stack + done, page);
+                for (int i = 0; i < STACK_PIECE; i += 8) {
+                    long value = page.getLong(i);
+                    if (value >= start && value < end) {
+                        return true;
+                    }
+                }
+            }
+        } catch (KernelException e) {
+            return false; // the end of the stack
+        }
+        return false;
     }
 
     private static boolean isZero(ByteBuffer buffer, int from, int length) {
