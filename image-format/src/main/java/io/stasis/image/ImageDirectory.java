@@ -112,9 +112,9 @@ public final class ImageDirectory {
         return generations().stream()
                 .filter(g -> g.number == number)
                 .findFirst()
-                .orElseThrow(() -> new ImageException(
-                        "the image directory " + path + " has no complete generation " + number + "; it has "
-                                + generations().stream().map(Generation::number).toList()));
+                .orElseThrow(() -> new ImageException("the image directory " + path + " has no complete generation "
+                        + number + " (" + name(number) + "); it has "
+                        + generations().stream().map(Generation::number).toList()));
     }
 
     /** Begins the next generation, and removes what writers that are gone left of theirs. */
