@@ -209,7 +209,7 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
             // Perhaps it has ended and nobody looked.
             ask(
                     state,
-                    running -> running.isEmpty()
+                    (alive, known) -> alive.isEmpty() && known
                             ? endAnd("its processes ended", () -> accept(register))
                             : refuse(
                                     register.replyTo,
@@ -257,8 +257,12 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
         }
     }
 
-    /** Asks the node agents which trees run, then goes on with the answer in this actor. */
-    private void ask(State state, java.util.function.Function<List<Answer.Running>, Effect<Event, State>> then) {
+    /**
+     * Asks the node agents which trees run, then goes on in this actor with those that do, and with whether every agent
+     * has answered: no answer is no sign of an end.
+     */
+    private void ask(
+            State state, java.util.function.BiFunction<List<Answer.Running>, Boolean, Effect<Event, State>> then) {
         List<CompletableFuture<Answer>> answers = new ArrayList<>();
         for (Tree tree : state.trees().values()) {
             ActorRef<NodeAgent.Command> node = nodes.get(tree.host());
@@ -280,7 +284,8 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
                     running.addAll(inspected.running());
                 }
             }
-            self.tell(new Continue(() -> then.apply(running)));
+            boolean known = failure == null && answers.size() == state.trees().size();
+            self.tell(new Continue(() -> then.apply(running, known)));
         });
     }
 
@@ -293,15 +298,15 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
             return Effect().none().thenRun(() -> describe.replyTo.tell(described(state, what, List.of())));
         }
         boolean reachable = state.trees().keySet().stream().allMatch(nodes::containsKey);
-        ask(state, running -> {
-            if (running.isEmpty() && reachable) {
+        ask(state, (alive, known) -> {
+            if (alive.isEmpty() && known) {
                 State before = stateNow;
                 return endAnd("its processes ended", () -> {
                     describe.replyTo.tell(described(before, "ended", List.of()));
                     return nothing();
                 });
             }
-            describe.replyTo.tell(described(stateNow, reachable ? "running" : "host unreachable", running));
+            describe.replyTo.tell(described(stateNow, reachable ? "running" : "host unreachable", alive));
             return nothing();
         });
         return nothing();
@@ -361,16 +366,27 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
         return nothing();
     }
 
+    /** Time for a checkpoint, unless the program has ended and nobody looked. */
     private Effect<Event, State> tick(State state) {
         if (state.trees().isEmpty()) {
             timers.cancel("interval");
             return nothing();
         }
-        if (running == null && state.operation() == null) {
+        if (running != null || state.operation() != null) {
+            return nothing();
+        }
+        ask(state, (alive, known) -> {
+            if (alive.isEmpty() && known) {
+                return endAnd("its processes ended", () -> {
+                    arm(stateNow);
+                    return nothing();
+                });
+            }
             context.getSelf()
                     .tell(new Checkpoint(
                             null, false, "interval", context.getSystem().ignoreRef()));
-        }
+            return nothing();
+        });
         return nothing();
     }
 
@@ -626,7 +642,7 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
         }
         Running mine = new Running(newOperation(), prepare.replyTo, false, Set.of(prepare.host));
         running = mine;
-        ask(state, alive -> {
+        ask(state, (alive, known) -> {
             if (!alive.isEmpty()) {
                 return failBeforeStart(refusal("it runs already; end it first with `stasis kill " + name + "`"));
             }

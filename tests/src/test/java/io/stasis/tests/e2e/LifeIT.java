@@ -99,6 +99,13 @@ class LifeIT {
                 "there are two generations", () -> Files.exists(target.image().resolve("0002/manifest.json")));
         target.awaitMoreTicks();
         target.finish();
+        Await.until(
+                "the agent sees by itself that the program has ended",
+                () -> stasis.run("log")
+                        .out()
+                        .lines()
+                        .anyMatch(line -> line.contains("computation|" + target.name() + " ")
+                                && line.contains("processes ended")));
         int last = generations(target.image());
         stasis.run("verify", target.image().toString()).expectSuccess();
         assertThat(last).isGreaterThanOrEqualTo(2);
