@@ -2,6 +2,7 @@ package io.stasis.actors;
 
 import akka.actor.typed.ActorRef;
 import akka.actor.typed.javadsl.ActorContext;
+import akka.actor.typed.javadsl.Behaviors;
 import io.stasis.engine.CheckpointRequest;
 import io.stasis.engine.CheckpointSession;
 import io.stasis.engine.Engine;
@@ -58,8 +59,12 @@ final class TreeOperation {
         this.context = context;
         this.host = host;
         this.id = id;
-        this.reports =
-                context.messageAdapter(ProcessActor.Report.class, report -> new NodeAgent.FromProcess(id, report));
+        // Not a message adapter: a context has one for each class, and would bring all reports to the newest operation.
+        ActorRef<NodeAgent.Command> self = context.getSelf();
+        this.reports = context.spawnAnonymous(Behaviors.receiveMessage(report -> {
+            self.tell(new NodeAgent.FromProcess(id, report));
+            return Behaviors.same();
+        }));
     }
 
     /** Does native work on the tracer thread and goes on in the actor. */
@@ -371,6 +376,7 @@ final class TreeOperation {
                 context.getLog().error("closing operation {}", id, problem);
             }
             tracer.close();
+            context.stop(reports);
             waitingFor.clear();
             processes
                     .values()
