@@ -85,7 +85,8 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
         Phase phase;
         int generation;
         long pausedNanos;
-        int threads;
+        long suspendStartedNanos;
+        Generations.Committed committed;
         Answer.Refused failure;
         boolean abandoning;
         ActorRef<Answer> restartClient;
@@ -500,6 +501,9 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
         return Effect().persist(events).thenRun(() -> {
             mine.phase = phase;
             mine.phaseStartedNanos = System.nanoTime();
+            if (phase == Phase.SUSPEND) {
+                mine.suspendStartedNanos = mine.phaseStartedNanos;
+            }
             mine.done.clear();
             mine.waitingFor.addAll(mine.hosts);
             for (String host : mine.hosts) {
@@ -528,12 +532,14 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
             case SUSPEND -> startPhase(Phase.DRAIN, finished);
             case DRAIN -> startPhase(Phase.WRITE, finished);
             case WRITE -> startPhase(Phase.REFILL, finished);
-            case REFILL -> startPhase(mine.kill ? Phase.TERMINATE : Phase.RESUME, finished);
-            case RESUME, TERMINATE -> {
-                mine.threads =
-                        mine.done.stream().mapToInt(Answer.PhaseDone::threads).sum();
-                yield Effect().persist(finished).thenRun(this::commit);
-            }
+            // Nothing is killed before its image is safe.
+            case REFILL ->
+                mine.kill ? Effect().persist(finished).thenRun(this::commit) : startPhase(Phase.RESUME, finished);
+            case RESUME -> Effect().persist(finished).thenRun(this::commit);
+            case TERMINATE ->
+                Effect()
+                        .persist(finished)
+                        .thenRun(() -> context.getSelf().tell(new Continue(() -> finishCheckpoint(mine))));
             case CREATE -> startPhase(Phase.REBUILD, finished);
             case REBUILD -> startPhase(Phase.REPLENISH, finished);
             case REPLENISH -> startPhase(Phase.RELEASE, finished);
@@ -544,6 +550,9 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
     private void commit() {
         Running mine = running;
         State state = stateNow;
+        if (mine.kill) {
+            mine.pausedNanos = System.nanoTime() - mine.suspendStartedNanos;
+        }
         aside(
                 () -> generations.commit(
                         mine.staging,
@@ -563,6 +572,12 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
     }
 
     private Effect<Event, State> committed(Running mine, Generations.Committed committed) {
+        mine.committed = committed;
+        return mine.kill ? startPhase(Phase.TERMINATE, List.of()) : finishCheckpoint(mine);
+    }
+
+    private Effect<Event, State> finishCheckpoint(Running mine) {
+        Generations.Committed committed = mine.committed;
         int processes = mine.written.values().stream()
                 .mapToInt(Answer.PhaseDone::processes)
                 .sum();
@@ -570,7 +585,7 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
                 mine.generation,
                 committed.path(),
                 processes,
-                mine.threads,
+                mine.done.stream().mapToInt(Answer.PhaseDone::threads).sum(),
                 mine.pausedNanos,
                 System.nanoTime() - mine.startedNanos,
                 committed.bytes());

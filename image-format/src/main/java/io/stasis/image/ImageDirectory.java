@@ -120,8 +120,7 @@ public final class ImageDirectory {
     /** Begins the next generation, and removes what writers that are gone left of theirs. */
     public Staging begin() {
         removeStale();
-        List<Generation> all = generations();
-        int number = all.isEmpty() ? 1 : all.getLast().number + 1;
+        int number = highestNumber() + 1;
         while (true) {
             Path staging = path.resolve("." + name(number) + ".partial");
             try {
@@ -132,6 +131,17 @@ public final class ImageDirectory {
             } catch (IOException e) {
                 throw ImageException.io("create", staging, e);
             }
+        }
+    }
+
+    /** Of all directories that look like a generation, also those whose manifest is gone: none is ever overwritten. */
+    private int highestNumber() {
+        try (Stream<Path> entries = Files.list(path)) {
+            return entries.mapToInt(entry -> number(entry.getFileName().toString()))
+                    .max()
+                    .orElse(0);
+        } catch (IOException e) {
+            throw ImageException.io("list", path, e);
         }
     }
 
