@@ -659,7 +659,12 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
         running = mine;
         ask(state, (alive, known) -> {
             if (!alive.isEmpty()) {
-                return failBeforeStart(refusal("it runs already; end it first with `stasis kill " + name + "`"));
+                return failBeforeStart(new Answer.Refused(
+                        "pid-taken",
+                        7,
+                        "computation " + name + ": it runs already, as process "
+                                + alive.getFirst().tree().root() + "; end it first with `stasis kill " + name
+                                + "`"));
             }
             return endAnd("its processes ended", () -> {
                 verifyImage(mine, prepare);

@@ -17,6 +17,9 @@ public final class ImageException extends RuntimeException {
         String said = cause.getMessage() == null || cause.getMessage().equals(file.toString())
                 ? cause.getClass().getSimpleName()
                 : cause.getMessage();
+        if (said.contains("No space left on device")) {
+            said = "ENOSPC (No space left on device); free some, or give another directory with --dir";
+        }
         return new ImageException("cannot " + doing + " " + file + ": " + said, cause);
     }
 

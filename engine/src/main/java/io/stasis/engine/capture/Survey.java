@@ -3,6 +3,7 @@ package io.stasis.engine.capture;
 import io.stasis.engine.Engine.Problem;
 import io.stasis.engine.EngineException;
 import io.stasis.engine.resource.DescriptorCapture;
+import io.stasis.linux.Errno;
 import io.stasis.linux.KernelException;
 import io.stasis.linux.Pid;
 import io.stasis.linux.elf.ElfClass;
@@ -41,6 +42,12 @@ final class Survey {
                     ProcStat.find(new Pid(number)).map(ProcStat::isZombie).orElse(true);
             if (ended) {
                 return List.of();
+            }
+            if (e instanceof KernelException kernel && kernel.errno() == Errno.ENOENT) {
+                throw new EngineException(
+                        EngineException.Kind.ACCESS,
+                        "process " + number + " runs no program: it is one of the kernel's own; see `stasis ps`",
+                        e);
             }
             throw e;
         }
