@@ -4,6 +4,7 @@ import io.stasis.linux.KernelException;
 import io.stasis.linux.Pid;
 import io.stasis.linux.proc.FdTable;
 import io.stasis.linux.proc.NoSuchProcessException;
+import io.stasis.linux.proc.ProcStat;
 import io.stasis.linux.proc.ProcessScan;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -98,13 +99,25 @@ final class TreePipes {
     private Set<String> pipesOutside() {
         Set<String> found = new HashSet<>();
         for (int pid : ProcessScan.all()) {
-            if (!treePids.contains(pid)) {
+            if (!isOfTree(pid)) {
                 for (int fd : descriptors(pid)) {
                     addPipe(pid, fd, found);
                 }
             }
         }
         return found;
+    }
+
+    /** A process that was born after the tree was listed is of the tree too. */
+    private boolean isOfTree(int pid) {
+        int at = pid;
+        while (at > 1) {
+            if (treePids.contains(at)) {
+                return true;
+            }
+            at = ProcStat.find(new Pid(at)).map(ProcStat::ppid).orElse(0);
+        }
+        return false;
     }
 
     private static void addPipe(int pid, int fd, Set<String> found) {
