@@ -14,6 +14,7 @@ import io.stasis.tests.harness.Target;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.locks.LockSupport;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
@@ -24,6 +25,7 @@ class CrashSafetyIT {
     @RegisterExtension
     static final Stasis stasis = new Stasis(Account.ROOT);
 
+    @Tag("crash")
     @Test
     void programsSurviveTheDeathOfTheAgentAtRandomMoments() {
         long seed = System.nanoTime();
