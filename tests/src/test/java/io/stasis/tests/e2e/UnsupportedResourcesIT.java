@@ -45,8 +45,7 @@ class UnsupportedResourcesIT {
         "mount-namespace, namespace",
         "network-namespace, namespace",
         "uts-namespace, namespace",
-        "ipc-namespace, namespace",
-        "pid-namespace, namespace"
+        "ipc-namespace, namespace"
     })
     void anUnsupportedResourceIsRefusedByName(String kind, String word) throws IOException {
         var target = stasis.launch(Programs.c("unsupported").with(kind));
@@ -76,7 +75,6 @@ class UnsupportedResourcesIT {
                 "lease",
                 "timer",
                 "proc",
-                "owner",
                 "deleted-directory",
                 "deleted-mapping"
             })
