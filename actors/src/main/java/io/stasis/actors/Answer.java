@@ -5,6 +5,8 @@ import io.stasis.engine.Outcome;
 import io.stasis.engine.lifecycle.ComputationLifecycle.Generation;
 import io.stasis.engine.lifecycle.ComputationLifecycle.Tree;
 import io.stasis.engine.lifecycle.Phase;
+import io.stasis.image.ImageException;
+import io.stasis.image.ImageWriteException;
 import java.util.List;
 
 /** Answers to whoever asked for something. */
@@ -32,7 +34,7 @@ public sealed interface Answer extends Message {
                     case PID_TAKEN -> new Refused("pid-taken", 7, message);
                 };
             }
-            return cause instanceof io.stasis.image.ImageException
+            return cause instanceof ImageException && !(cause instanceof ImageWriteException)
                     ? new Refused("image", 5, message)
                     : new Refused("failed", 1, message);
         }

@@ -7,7 +7,7 @@ public final class FormatVersion {
     private FormatVersion() {}
 
     /** @throws ImageException when {@code version} is newer than this program */
-    static void check(int version, String what) {
+    public static void check(int version, String what) {
         if (version > CURRENT) {
             throw new ImageException(what + " has image format " + version + " and this version of Stasis reads up to "
                     + CURRENT + "; use the version of Stasis that wrote it, or a newer one");

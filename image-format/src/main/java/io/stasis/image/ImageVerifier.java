@@ -2,6 +2,7 @@ package io.stasis.image;
 
 import io.stasis.image.log.EventLog;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -59,7 +60,10 @@ public final class ImageVerifier {
                 }
             }
         } catch (IOException e) {
-            findings.add("cannot list " + generation + ": " + e.getMessage());
+            findings.add(ImageException.reading("list", generation, e).getMessage());
+        } catch (UncheckedIOException e) {
+            findings.add(
+                    ImageException.reading("list", generation, e.getCause()).getMessage());
         }
         return files;
     }
@@ -69,25 +73,24 @@ public final class ImageVerifier {
             FileSummary summary = PrivateFiles.summarize(file);
             if (summary.size() != entry.size()) {
                 findings.add(file + " is damaged: it has " + summary.size() + " bytes instead of " + entry.size());
-            } else if (!String.format("%08x", summary.crc32c()).equals(entry.crc32c())) {
-                findings.add(file + " is damaged: its checksum is wrong" + where(file));
+            } else if (!HexFormat.of().toHexDigits(summary.crc32c()).equals(entry.crc32c())) {
+                findings.add(wrongChecksum(file));
             }
         } catch (ImageException e) {
             findings.add(e.getMessage());
         }
     }
 
-    /** Where in a page file the damage is. */
-    private static String where(Path file) {
-        if (!file.toString().endsWith(".pages")) {
-            return "";
+    /** Says also where the damage is, when it is a page file. */
+    private static String wrongChecksum(Path file) {
+        if (file.toString().endsWith(".pages")) {
+            try (PageFile pages = PageFile.open(file)) {
+                pages.verify();
+            } catch (ImageException e) {
+                return e.getMessage();
+            }
         }
-        try (PageFile pages = PageFile.open(file)) {
-            pages.verify();
-            return "";
-        } catch (ImageException e) {
-            return " (" + e.getMessage() + ")";
-        }
+        return file + " is damaged: its checksum is not that of the manifest; restart from another generation";
     }
 
     private static void checkLog(Manifest manifest, Path generation, List<String> findings) {
@@ -97,6 +100,8 @@ public final class ImageVerifier {
         try (EventLog log = EventLog.openReadOnly(generation.resolve(LOG))) {
             if (!HexFormat.of().formatHex(log.head()).equals(manifest.logHead())) {
                 findings.add(generation.resolve(LOG) + " is damaged: it ends otherwise than the manifest says");
+            } else if (log.recovered().bytes() > 0) {
+                findings.add(generation.resolve(LOG) + " is damaged: its last record is cut off");
             }
         } catch (ImageException e) {
             findings.add(e.getMessage());

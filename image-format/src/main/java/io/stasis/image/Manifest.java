@@ -12,9 +12,10 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
-import java.util.zip.CRC32C;
 
 /**
  * What a generation is, for people and {@code jq}: the file manifest.json, whose presence makes a generation complete.
@@ -71,6 +72,7 @@ public record Manifest(
 
     private static final String CHECKSUM = "checksum";
     private static final int LONGEST = 64 << 20;
+    private static final HexFormat HEX = HexFormat.of();
     private static final ObjectMapper JSON = new ObjectMapper()
             .enable(SerializationFeature.INDENT_OUTPUT)
             .disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES);
@@ -92,13 +94,7 @@ public record Manifest(
     /** @param name relative to the generation directory; @param crc32c eight hexadecimal digits */
     public record FileEntry(String name, long size, String crc32c) {
         public static FileEntry of(String name, long size, int crc32c) {
-            return new FileEntry(name, size, HexFormatting.hex(crc32c));
-        }
-    }
-
-    private static final class HexFormatting {
-        static String hex(int value) {
-            return String.format("%08x", value);
+            return new FileEntry(name, size, HEX.toHexDigits(crc32c));
         }
     }
 
@@ -122,15 +118,15 @@ public record Manifest(
             }
             ByteBuffer bytes = ByteBuffer.allocate((int) channel.size());
             PrivateFiles.readFully(channel, bytes, 0, file);
-            return parse(new String(bytes.array(), StandardCharsets.UTF_8), file);
+            return parse(bytes.array(), file);
         } catch (IOException e) {
-            throw ImageException.io("read", file, e);
+            throw ImageException.reading("read", file, e);
         }
     }
 
-    private static Manifest parse(String text, Path file) {
+    private static Manifest parse(byte[] text, Path file) {
         try {
-            JsonNode node = JSON.readTree(text);
+            JsonNode node = JSON.readTree(new String(text, StandardCharsets.UTF_8));
             if (!(node instanceof ObjectNode tree)) {
                 throw ImageException.damaged(file, "it holds no JSON object");
             }
@@ -140,7 +136,11 @@ public record Manifest(
                 throw ImageException.damaged(file, "its checksum is wrong");
             }
             Manifest manifest = JSON.treeToValue(tree, Manifest.class);
-            if (!manifest.toJson().equals(text)) {
+            if (manifest.hosts == null || manifest.files == null || manifest.options == null) {
+                throw ImageException.damaged(file, "it names no hosts, files or options");
+            }
+            // The checksum is that of the fields: a changed blank, or a byte that is no UTF-8, shows here.
+            if (!Arrays.equals(manifest.toJson().getBytes(StandardCharsets.UTF_8), text)) {
                 throw ImageException.damaged(file, "it is not as it was written");
             }
             return manifest;
@@ -153,8 +153,7 @@ public record Manifest(
     }
 
     private static String checksum(ObjectNode tree) {
-        CRC32C crc = new CRC32C();
-        crc.update(tree.toString().getBytes(StandardCharsets.UTF_8));
-        return HexFormatting.hex((int) crc.getValue());
+        byte[] canonical = tree.toString().getBytes(StandardCharsets.UTF_8);
+        return HEX.toHexDigits(Crc32c.of(canonical, 0, canonical.length));
     }
 }

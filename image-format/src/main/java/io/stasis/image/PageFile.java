@@ -7,7 +7,6 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.zip.CRC32C;
 
 /**
  * Pages of memory with the addresses they belong to. The data is page aligned, so that a process can read a run straight
@@ -21,7 +20,8 @@ import java.util.zip.CRC32C;
  *                CRC-32C of the header (4), zeroes, CRC-32C of the footer so far (4, at 52), magic "STASISPE"
  * </pre>
  *
- * Numbers are little-endian. Addresses ascend; runs do not overlap.
+ * Numbers are little-endian. Addresses ascend; runs do not overlap. The header is the same for all files and everything
+ * behind it is appended in order, so that the checksum of the whole file is known when the last byte is written.
  */
 public final class PageFile implements AutoCloseable {
     /** Size of a page in bytes. */
@@ -33,15 +33,20 @@ public final class PageFile implements AutoCloseable {
     private static final int FOOTER = 64;
     private static final int FOOTER_CRC = 52;
     private static final int CHUNK = 1 << 20;
+    private static final int LONGEST_INDEX = 1 << 30;
 
     /**
      * Consecutive pages.
      *
-     * @param address of the first page
+     * @param address of the first page, in bytes
      * @param fileOffset where they lie in the file, page aligned
      * @param crc CRC-32C of all of them
      */
-    public record Run(long address, int pages, long fileOffset, int crc) {}
+    public record Run(long address, int pages, long fileOffset, int crc) {
+        private long end() {
+            return address + (long) pages * PAGE;
+        }
+    }
 
     private final Path file;
     private final FileChannel channel;
@@ -68,7 +73,7 @@ public final class PageFile implements AutoCloseable {
             } catch (IOException suppressed) {
                 e.addSuppressed(suppressed);
             }
-            throw e instanceof IOException io ? ImageException.io("read", file, io) : (RuntimeException) e;
+            throw e instanceof IOException io ? ImageException.reading("read", file, io) : (RuntimeException) e;
         }
     }
 
@@ -91,7 +96,11 @@ public final class PageFile implements AutoCloseable {
         FormatVersion.check(header.getInt(MAGIC.length), file.toString());
         long indexOffset = footer.getLong(0);
         long count = footer.getLong(8);
-        if (indexOffset < PAGE || count < 0 || count > size / ENTRY || indexOffset + count * ENTRY + FOOTER != size) {
+        if (indexOffset < PAGE
+                || indexOffset > size - FOOTER
+                || count < 0
+                || count > LONGEST_INDEX / ENTRY
+                || count * ENTRY != size - FOOTER - indexOffset) {
             throw ImageException.damaged(file, "its index does not fit");
         }
         ByteBuffer index = little((int) (count * ENTRY));
@@ -99,17 +108,25 @@ public final class PageFile implements AutoCloseable {
         if (crc(index, index.capacity()) != footer.getInt(24)) {
             throw ImageException.damaged(file, "the checksum of its index is wrong");
         }
+        if (footer.getLong(16) != (indexOffset - PAGE) / PAGE) {
+            throw ImageException.damaged(file, "it counts its pages wrong");
+        }
         return parse(file, index, indexOffset);
     }
 
     private static List<Run> parse(Path file, ByteBuffer index, long indexOffset) {
         List<Run> runs = new ArrayList<>(index.capacity() / ENTRY);
         long expected = PAGE;
+        long free = 0;
         for (int at = 0; at < index.capacity(); at += ENTRY) {
             Run run = new Run(index.getLong(at), index.getInt(at + 8), index.getLong(at + 16), index.getInt(at + 12));
-            if (run.pages <= 0 || run.fileOffset != expected) {
+            if (run.pages <= 0
+                    || run.fileOffset != expected
+                    || run.address % PAGE != 0
+                    || Long.compareUnsigned(run.address, free) < 0) {
                 throw ImageException.damaged(file, "entry " + at / ENTRY + " of its index is wrong");
             }
+            free = run.end();
             expected += (long) run.pages * PAGE;
             runs.add(run);
         }
@@ -128,16 +145,7 @@ public final class PageFile implements AutoCloseable {
     public void verify() {
         ByteBuffer buffer = ByteBuffer.allocateDirect(CHUNK);
         for (Run run : runs) {
-            CRC32C crc = new CRC32C();
-            long done = 0;
-            long length = (long) run.pages * PAGE;
-            while (done < length) {
-                buffer.clear().limit((int) Math.min(CHUNK, length - done));
-                PrivateFiles.readFully(channel, buffer, run.fileOffset + done, file);
-                done += buffer.position();
-                crc.update(buffer.flip());
-            }
-            if ((int) crc.getValue() != run.crc) {
+            if (PrivateFiles.sum(channel, run.fileOffset, (long) run.pages * PAGE, file, buffer) != run.crc) {
                 throw ImageException.damaged(
                         file,
                         "the pages of address 0x" + Long.toHexString(run.address) + " (file offset " + run.fileOffset
@@ -151,7 +159,7 @@ public final class PageFile implements AutoCloseable {
         try {
             channel.close();
         } catch (IOException e) {
-            throw ImageException.io("close", file, e);
+            throw ImageException.reading("close", file, e);
         }
     }
 
@@ -160,9 +168,7 @@ public final class PageFile implements AutoCloseable {
     }
 
     private static int crc(ByteBuffer buffer, int length) {
-        CRC32C crc = new CRC32C();
-        crc.update(buffer.array(), 0, length);
-        return (int) crc.getValue();
+        return Crc32c.of(buffer.array(), 0, length);
     }
 
     private static boolean startsWith(ByteBuffer buffer, int at, byte[] magic) {
@@ -174,67 +180,80 @@ public final class PageFile implements AutoCloseable {
         return true;
     }
 
-    /** Writes a page file front to back. Not for use by two threads. */
+    /** Writes a page file front to back. Not for use by two threads. Without {@link #finish} the file is no page file. */
     public static final class Writer implements AutoCloseable {
         private final Path file;
         private final FileChannel channel;
         private final List<Run> runs = new ArrayList<>();
-        private final CRC32C whole = new CRC32C();
-        private final CRC32C run = new CRC32C();
         private final int headerCrc;
+        private int whole;
         private long offset;
-        private long pages;
+        private boolean finished;
 
         private Writer(Path file, FileChannel channel) {
             this.file = file;
             this.channel = channel;
             ByteBuffer header = little(PAGE);
             header.put(MAGIC).putInt(FormatVersion.CURRENT).rewind();
-            headerCrc = crc(header, PAGE);
-            put(header);
+            headerCrc = put(header);
         }
 
-        /** Appends whole pages that belong at {@code address}: all that remains in the buffer, best a direct one. */
+        /**
+         * Appends whole pages that belong at {@code address}: all that remains in the buffer, best a direct one.
+         *
+         * @throws IllegalArgumentException when these are no whole pages, or belong before the end of the run before
+         */
         public void append(long address, ByteBuffer data) {
             int length = data.remaining();
-            if (length == 0 || length % PAGE != 0) {
-                throw new IllegalArgumentException(length + " bytes are no whole pages");
+            if (length == 0 || length % PAGE != 0 || address % PAGE != 0) {
+                throw new IllegalArgumentException(
+                        length + " bytes at 0x" + Long.toHexString(address) + " are no whole pages");
             }
-            run.reset();
-            run.update(data.duplicate());
-            runs.add(new Run(address, length / PAGE, offset, (int) run.getValue()));
-            pages += length / PAGE;
-            put(data);
+            if (!runs.isEmpty() && Long.compareUnsigned(address, runs.getLast().end()) < 0) {
+                throw new IllegalArgumentException("pages at 0x" + Long.toHexString(address)
+                        + " cannot follow those that end at 0x"
+                        + Long.toHexString(runs.getLast().end()));
+            }
+            long at = offset;
+            runs.add(new Run(address, length / PAGE, at, put(data)));
         }
 
-        private void put(ByteBuffer data) {
-            whole.update(data.duplicate());
-            offset += data.remaining();
-            PrivateFiles.writeFully(channel, data, file);
+        /** Writes behind what there is. Returns the checksum of these bytes. */
+        private int put(ByteBuffer data) {
+            if (finished) {
+                throw new IllegalStateException(file + " is finished");
+            }
+            int length = data.remaining();
+            int crc = Crc32c.of(data);
+            PrivateFiles.writeFully(channel, data, offset, file);
+            whole = Crc32c.combine(whole, crc, length);
+            offset += length;
+            return crc;
         }
 
         /** Writes index and footer. Nothing may be appended afterwards. */
         public FileSummary finish() {
             long indexOffset = offset;
-            ByteBuffer index = little(runs.size() * ENTRY);
-            for (Run entry : runs) {
-                index.putLong(entry.address)
-                        .putInt(entry.pages)
-                        .putInt(entry.crc)
-                        .putLong(entry.fileOffset);
+            if (runs.size() > LONGEST_INDEX / ENTRY) {
+                throw new ImageWriteException(
+                        "cannot write " + file + ": " + runs.size() + " runs of pages are too many");
             }
-            int indexCrc = crc(index, index.capacity());
-            put(index.flip());
+            ByteBuffer index = little(runs.size() * ENTRY);
+            for (Run run : runs) {
+                index.putLong(run.address).putInt(run.pages).putInt(run.crc).putLong(run.fileOffset);
+            }
+            int indexCrc = put(index.flip());
             ByteBuffer footer = little(FOOTER);
             footer.putLong(indexOffset)
                     .putLong(runs.size())
-                    .putLong(pages)
+                    .putLong((indexOffset - PAGE) / PAGE)
                     .putInt(indexCrc)
                     .putInt(headerCrc);
             footer.putInt(FOOTER_CRC, crc(footer, FOOTER_CRC));
             footer.put(FOOTER - END_MAGIC.length, END_MAGIC);
             put(footer.rewind());
-            return new FileSummary(offset, (int) whole.getValue());
+            finished = true;
+            return new FileSummary(offset, whole);
         }
 
         @Override
@@ -242,7 +261,7 @@ public final class PageFile implements AutoCloseable {
             try {
                 channel.close();
             } catch (IOException e) {
-                throw ImageException.io("close", file, e);
+                throw ImageWriteException.writing("close", file, e);
             }
         }
     }

@@ -1,14 +1,14 @@
 package io.stasis.image;
 
 import com.esotericsoftware.kryo.Kryo;
-import com.esotericsoftware.kryo.io.Input;
+import com.esotericsoftware.kryo.KryoException;
 import com.esotericsoftware.kryo.io.Output;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
-import java.util.zip.CRC32C;
+import java.util.Arrays;
 
 /**
  * One record of the image model in a file of its own.
@@ -21,53 +21,86 @@ import java.util.zip.CRC32C;
  *   16+n 4 CRC-32C over everything before
  * </pre>
  *
- * The checksum is checked before the payload is looked at.
+ * The checksum is checked before the payload is looked at, and lengths in the payload are not trusted even then.
  */
 public final class RecordFile {
     private static final byte[] MAGIC = {'S', 'T', 'A', 'S', 'I', 'S', 'R', '1'};
     private static final int HEADER = 16;
     private static final int TRAILER = 4;
-    private static final long LONGEST = 1L << 30;
+    private static final int LONGEST = 1 << 30;
+    /** Larger buffers are not kept: an agent lives for weeks. */
+    private static final int KEPT = 1 << 20;
 
     private static final ThreadLocal<Kryo> KRYO = ThreadLocal.withInitial(RecordTypes::kryo);
-    private static final ThreadLocal<Output> OUTPUT = ThreadLocal.withInitial(() -> new Output(64 * 1024, -1));
+    private static final ThreadLocal<Output> OUTPUT = ThreadLocal.withInitial(() -> new Output(64 * 1024, LONGEST));
 
     private RecordFile() {}
 
     /** Writes {@code graph} to a new file. */
     public static FileSummary write(Path file, Object graph) {
         Output output = OUTPUT.get();
-        output.reset();
-        KRYO.get().writeClassAndObject(output, graph);
-        int length = output.position();
-        ByteBuffer buffer = ByteBuffer.allocate(HEADER + length + TRAILER).order(ByteOrder.LITTLE_ENDIAN);
-        buffer.put(MAGIC).putInt(FormatVersion.CURRENT).putInt(length).put(output.getBuffer(), 0, length);
-        buffer.putInt(crc(buffer.array(), HEADER + length));
-        buffer.flip();
-        CRC32C whole = new CRC32C();
-        whole.update(buffer.duplicate());
-        FileSummary summary = new FileSummary(buffer.remaining(), (int) whole.getValue());
+        try {
+            output.setPosition(HEADER);
+            KRYO.get().writeClassAndObject(output, graph);
+            int length = output.position() - HEADER;
+            output.writeInt(0); // room for the trailer
+            return write(file, output.getBuffer(), length);
+        } catch (KryoException | IllegalArgumentException e) {
+            throw new ImageWriteException("cannot write " + file + ": a "
+                    + graph.getClass().getSimpleName() + " has no form in image format " + FormatVersion.CURRENT + " ("
+                    + firstLine(e) + ")");
+        } finally {
+            if (output.getBuffer().length > KEPT) {
+                OUTPUT.remove();
+            }
+        }
+    }
+
+    /** @param bytes with the payload in its place, and room for header and trailer */
+    private static FileSummary write(Path file, byte[] bytes, int length) {
+        ByteBuffer buffer = ByteBuffer.wrap(bytes, 0, HEADER + length + TRAILER).order(ByteOrder.LITTLE_ENDIAN);
+        buffer.put(MAGIC).putInt(FormatVersion.CURRENT).putInt(length);
+        int crc = Crc32c.of(bytes, 0, HEADER + length);
+        buffer.putInt(HEADER + length, crc).rewind();
+        int whole = Crc32c.combine(crc, Crc32c.of(bytes, HEADER + length, TRAILER), TRAILER);
+        FileSummary summary = new FileSummary(buffer.remaining(), whole);
         try (FileChannel channel = PrivateFiles.create(file)) {
-            PrivateFiles.writeFully(channel, buffer, file);
+            PrivateFiles.writeFully(channel, buffer, 0, file);
         } catch (IOException e) {
-            throw ImageException.io("write", file, e);
+            throw ImageWriteException.writing("write", file, e);
         }
         return summary;
     }
 
-    /** Reads the record that {@link #write} wrote. */
+    /**
+     * Reads the record that {@link #write} wrote. Lists in it cannot be changed.
+     *
+     * @throws ImageException also when the checksum is right and the rest is not, as a program other than Stasis may
+     *     have written it
+     */
     public static <T> T read(Path file, Class<T> type) {
         byte[] bytes = readChecked(file);
-        try {
-            Object graph = KRYO.get().readClassAndObject(new Input(bytes, HEADER, bytes.length - HEADER - TRAILER));
-            return type.cast(graph);
+        int length = bytes.length - HEADER - TRAILER;
+        try (RecordKryo.BoundedInput input = new RecordKryo.BoundedInput(bytes, HEADER, length)) {
+            T graph = type.cast(KRYO.get().readClassAndObject(input));
+            if (graph == null || input.position() != HEADER + length) {
+                throw new KryoException("it ends elsewhere");
+            }
+            return graph;
         } catch (RuntimeException e) {
-            // The checksum was right: written by another program, or by a version with other records.
+            // Kryo throws whatever the bytes lead to: KryoException, IndexOutOfBounds, ClassCast, IllegalArgument...
             throw new ImageException(
-                    file + " holds no " + type.getSimpleName() + " of image format " + FormatVersion.CURRENT + ": "
-                            + e.getMessage(),
+                    file + " holds no " + type.getSimpleName() + " of image format " + FormatVersion.CURRENT + " ("
+                            + firstLine(e) + "); restart from another generation",
                     e);
         }
+    }
+
+    /** Kryo goes on with a trace of objects, line by line. */
+    private static String firstLine(RuntimeException e) {
+        return e.getMessage() == null
+                ? e.getClass().getSimpleName()
+                : e.getMessage().lines().findFirst().orElse("");
     }
 
     private static byte[] readChecked(Path file) {
@@ -78,13 +111,10 @@ public final class RecordFile {
             }
             ByteBuffer buffer = ByteBuffer.allocate((int) size).order(ByteOrder.LITTLE_ENDIAN);
             PrivateFiles.readFully(channel, buffer, 0, file);
-            for (int i = 0; i < MAGIC.length; i++) {
-                if (buffer.get(i) != MAGIC[i]) {
-                    throw ImageException.damaged(file, "it does not begin like a record file");
-                }
+            if (!Arrays.equals(buffer.array(), 0, MAGIC.length, MAGIC, 0, MAGIC.length)) {
+                throw ImageException.damaged(file, "it does not begin like a record file");
             }
-            int expected = buffer.getInt((int) size - TRAILER);
-            if (crc(buffer.array(), (int) size - TRAILER) != expected) {
+            if (Crc32c.of(buffer.array(), 0, (int) size - TRAILER) != buffer.getInt((int) size - TRAILER)) {
                 throw ImageException.damaged(file, "its checksum is wrong");
             }
             FormatVersion.check(buffer.getInt(8), file.toString());
@@ -93,13 +123,7 @@ public final class RecordFile {
             }
             return buffer.array();
         } catch (IOException e) {
-            throw ImageException.io("read", file, e);
+            throw ImageException.reading("read", file, e);
         }
-    }
-
-    private static int crc(byte[] bytes, int length) {
-        CRC32C crc = new CRC32C();
-        crc.update(bytes, 0, length);
-        return (int) crc.getValue();
     }
 }

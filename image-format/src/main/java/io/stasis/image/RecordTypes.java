@@ -2,7 +2,6 @@ package io.stasis.image;
 
 import com.esotericsoftware.kryo.Kryo;
 import com.esotericsoftware.kryo.serializers.DefaultSerializers;
-import com.esotericsoftware.kryo.serializers.ImmutableCollectionsSerializers;
 import io.stasis.image.model.ComputationImage;
 import io.stasis.image.model.DescriptorEntry;
 import io.stasis.image.model.FileReference;
@@ -10,7 +9,6 @@ import io.stasis.image.model.MemoryImage;
 import io.stasis.image.model.OpenDescription;
 import io.stasis.image.model.ProcessImage;
 import io.stasis.image.model.ThreadImage;
-import java.util.ArrayList;
 import java.util.List;
 
 /**
@@ -67,13 +65,8 @@ final class RecordTypes {
 
     /** A Kryo that knows these classes and no others. Not for use by two threads. */
     static Kryo kryo() {
-        Kryo kryo = new Kryo();
-        kryo.setRegistrationRequired(true);
-        kryo.setReferences(false);
-        ImmutableCollectionsSerializers.addDefaultSerializers(kryo);
-        kryo.register(ArrayList.class, FIRST - 10);
-        kryo.register(List.of().getClass(), FIRST - 9);
-        kryo.register(List.of(1).getClass(), FIRST - 8);
+        Kryo kryo = new RecordKryo();
+        kryo.register(List.class, new RecordKryo.ListSerializer(), FIRST - 10);
         kryo.register(Integer.class, new DefaultSerializers.IntSerializer(), FIRST - 7);
         for (int i = 0; i < TYPES.size(); i++) {
             kryo.register(TYPES.get(i), FIRST + i);
