@@ -3,23 +3,16 @@ package io.stasis.image.log;
 import io.stasis.image.FileSummary;
 import io.stasis.image.FormatVersion;
 import io.stasis.image.ImageException;
+import io.stasis.image.ImageWriteException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.channels.FileChannel;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.PosixFilePermissions;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
-import java.util.zip.CRC32C;
 
 /**
  * An append-only log of events in one file, written by one process.
@@ -34,18 +27,20 @@ import java.util.zip.CRC32C;
  * </pre>
  *
  * <p>Numbers are little-endian, texts UTF-8 with their length before them. A frame is what was appended at once: after a
- * crash it is there as a whole or not at all. A frame that the file's end cuts off is a torn tail: it is cut away when the
- * log is opened for writing, and reported. A byte that was changed, and a record that was removed, moved or put in, breaks
- * a checksum or the chain and is named.
+ * crash it is there as a whole or not at all. A torn tail is what the end of the file cuts off, or what reads as zeros to
+ * the end because its last pages did not reach the disk: it is cut away when the log is opened for writing, and reported.
+ * A byte that was changed, and a record that was removed, moved or put in, breaks a checksum or the chain and is named.
  *
- * <p>Safe for use by several threads. Appends are not forced to disk until {@link #force}.
+ * <p>One append is one write(2). Appends are not forced to disk until {@link #force}. Safe for use by several threads.
  */
 public final class EventLog implements AutoCloseable {
     private static final byte[] MAGIC = {'S', 'T', 'A', 'S', 'I', 'S', 'L', '1'};
     private static final int HEADER = 16;
-    private static final int FRAME_HEADER = 16;
-    private static final int CHAIN = 32;
-    private static final int LONGEST_FRAME = 256 << 20;
+    private static final int PAGE = 4096;
+    /** Bytes that are read at a time. */
+    private static final int WINDOW = 256 << 10;
+    /** Records of a slice that are written at a time. */
+    private static final int SLICE_FRAME = 512;
 
     /** What is to be appended. */
     public record Draft(String entity, long entitySequence, int generation, String type, byte[] payload) {}
@@ -69,36 +64,40 @@ public final class EventLog implements AutoCloseable {
             byte[] payload,
             byte[] chain) {}
 
-    /** @param bytes bytes of a torn tail that were cut away, 0 when there was none */
+    /**
+     * @param records complete ones that were found
+     * @param bytes of a torn tail behind them, 0 when there was none
+     */
     public record Recovery(long records, long bytes) {}
 
     private final Path file;
-    private final FileChannel channel;
+    private final LogFile bytes;
     private final boolean writable;
     private final Recovery recovery;
-    private final MessageDigest digest = sha256();
-    private long sequence;
-    private byte[] head;
-    private long end;
+    private LogFrame.Link last = LogFrame.Link.FIRST;
+    private long end = HEADER;
+    private boolean torn;
 
-    private EventLog(Path file, FileChannel channel, boolean writable, Consumer<Entry> each) throws IOException {
+    private EventLog(Path file, LogFile bytes, boolean writable, Consumer<Entry> each) throws IOException {
         this.file = file;
-        this.channel = channel;
+        this.bytes = bytes;
         this.writable = writable;
-        this.head = new byte[CHAIN];
-        if (writable && channel.size() < HEADER) {
-            channel.truncate(0);
-            ByteBuffer header =
-                    little(HEADER).put(MAGIC).putInt(FormatVersion.CURRENT).rewind();
-            writeFully(header, 0);
+        if (writable && bytes.size() < HEADER) {
+            bytes.truncate(0);
+            bytes.write(
+                    LogFrame.little(HEADER)
+                            .put(MAGIC)
+                            .putInt(FormatVersion.CURRENT)
+                            .rewind(),
+                    0);
         }
         checkHeader();
-        long size = channel.size();
-        end = scan(HEADER, size, each);
-        recovery = new Recovery(sequence, size - end);
+        long size = bytes.size();
+        scan(size, each);
+        recovery = new Recovery(last.sequence(), size - end);
         if (writable && end < size) {
-            channel.truncate(end);
-            channel.force(true);
+            bytes.truncate(end);
+            bytes.force();
         }
     }
 
@@ -109,139 +108,125 @@ public final class EventLog implements AutoCloseable {
 
     /** Opens for appending and shows every record there is, in one pass. */
     public static EventLog open(Path file, Consumer<Entry> each) {
-        try {
-            FileChannel channel = FileChannel.open(
-                    file,
-                    Set.of(StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE),
-                    PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
-            return opened(file, channel, true, each);
-        } catch (IOException e) {
-            throw failure("open", file, e);
-        }
+        return open(file, true, each);
     }
 
-    /** Opens for reading, also while another process appends; a torn tail is ignored. */
+    /** Opens for reading, also while another process appends; a torn tail is left out, and reported. */
     public static EventLog openReadOnly(Path file) {
         return openReadOnly(file, entry -> {});
     }
 
+    /** Opens for reading and shows every record there is, in one pass. */
     public static EventLog openReadOnly(Path file, Consumer<Entry> each) {
-        try {
-            return opened(file, FileChannel.open(file, StandardOpenOption.READ), false, each);
-        } catch (IOException e) {
-            throw failure("open", file, e);
-        }
+        return open(file, false, each);
     }
 
-    private static EventLog opened(Path file, FileChannel channel, boolean writable, Consumer<Entry> each)
-            throws IOException {
+    private static EventLog open(Path file, boolean writable, Consumer<Entry> each) {
         try {
-            return new EventLog(file, channel, writable, each);
-        } catch (RuntimeException | IOException e) {
-            channel.close();
-            throw e;
+            LogFile bytes = LogFile.open(file, writable);
+            try {
+                return new EventLog(file, bytes, writable, each);
+            } catch (RuntimeException | IOException e) {
+                bytes.close();
+                throw e;
+            }
+        } catch (IOException e) {
+            throw writable
+                    ? ImageWriteException.writing("open the event log", file, e)
+                    : ImageException.reading("open the event log", file, e);
         }
     }
 
     private void checkHeader() throws IOException {
-        ByteBuffer header = little(HEADER);
-        readFully(header, 0);
-        if (!Arrays.equals(Arrays.copyOf(header.array(), MAGIC.length), MAGIC) || header.getInt(12) != 0) {
+        ByteBuffer header = LogFrame.little(HEADER);
+        bytes.read(header, 0);
+        if (!Arrays.equals(header.array(), 0, MAGIC.length, MAGIC, 0, MAGIC.length)
+                || header.getInt(12) != 0
+                || header.hasRemaining()) {
             throw damaged("it does not begin like an event log");
         }
-        int version = header.getInt(MAGIC.length);
-        if (version != FormatVersion.CURRENT) {
-            throw new ImageException(file + " has log format " + version + " and this version of Stasis reads "
-                    + FormatVersion.CURRENT + "; use the version of Stasis that wrote it");
+        FormatVersion.check(header.getInt(MAGIC.length), file.toString());
+    }
+
+    /** Shows the records of the frames from {@code end} on and moves it behind the last complete one. */
+    private void scan(long size, Consumer<Entry> each) throws IOException {
+        Window window = new Window(size);
+        while (size - end >= LogFrame.HEADER) {
+            ByteBuffer header =
+                    ByteBuffer.wrap(window.read(end, LogFrame.HEADER)).order(ByteOrder.LITTLE_ENDIAN);
+            if (!LogFrame.isHeader(header)) {
+                if (isUnwritten(end + LogFrame.HEADER, size)) {
+                    return;
+                }
+                throw damaged(
+                        "the frame at byte " + end + ", after record " + last.sequence() + ", has a wrong header");
+            }
+            long next = end + LogFrame.HEADER + LogFrame.bodyLength(header);
+            if (next > size) {
+                return;
+            }
+            byte[] body = window.read(end + LogFrame.HEADER, LogFrame.bodyLength(header));
+            if (!LogFrame.isIntact(header, body)) {
+                // Whoever reads only cannot tell a last frame that a crash tore from one that was altered.
+                if (next == size && writable || isUnwritten(next, size)) {
+                    return;
+                }
+                throw damaged(
+                        "the frame at byte " + end + ", after record " + last.sequence() + ", has a wrong checksum");
+            }
+            List<Entry> entries;
+            try {
+                entries = LogFrame.decode(header, body, last);
+            } catch (LogFrame.BrokenFrameException e) {
+                throw damaged(e.getMessage());
+            }
+            last = LogFrame.Link.of(entries.getLast());
+            end = next;
+            entries.forEach(each);
         }
     }
 
-    /** Reads frames from {@code from} on. Returns where the last complete one ends. */
-    private long scan(long from, long size, Consumer<Entry> each) throws IOException {
-        long at = from;
-        while (size - at >= FRAME_HEADER) {
-            ByteBuffer header = little(FRAME_HEADER);
-            readFully(header, at);
-            int length = header.getInt(0);
-            if (crc(header.array(), 12) != header.getInt(12)) {
-                if (isAllZero(header)) {
-                    return at; // a tail that the file system extended but never filled
+    /**
+     * Whether the file is zero to its end from before {@code frameEnd} on: the file system had room for the frame, but a
+     * crash came before its last pages, and all pages behind them, were written.
+     */
+    private boolean isUnwritten(long frameEnd, long size) throws IOException {
+        long zeroFrom = Math.min(frameEnd, size) - 1;
+        zeroFrom = Math.max(end, zeroFrom - zeroFrom % PAGE);
+        Window window = new Window(size);
+        for (long at = zeroFrom; at < size; at += WINDOW) {
+            for (byte b : window.read(at, (int) Math.min(WINDOW, size - at))) {
+                if (b != 0) {
+                    return false;
                 }
-                throw damaged("the frame at byte " + at + ", after record " + sequence + ", has a wrong header");
-            }
-            if (length < 0 || length > LONGEST_FRAME) {
-                throw damaged("the frame at byte " + at + " claims " + length + " bytes");
-            }
-            if (size - at - FRAME_HEADER < length) {
-                return at;
-            }
-            ByteBuffer body = little(length);
-            readFully(body, at + FRAME_HEADER);
-            if (crc(body.array(), length) != header.getInt(8)) {
-                if (at + FRAME_HEADER + length == size && writable) {
-                    return at; // the last frame, whose bytes did not all reach the disk
-                }
-                throw damaged("the frame at byte " + at + ", after record " + sequence + ", has a wrong checksum");
-            }
-            parseFrame(body.rewind(), header.getInt(4), at, each);
-            at += FRAME_HEADER + length;
-        }
-        return at;
-    }
-
-    private static boolean isAllZero(ByteBuffer buffer) {
-        for (byte b : buffer.array()) {
-            if (b != 0) {
-                return false;
             }
         }
         return true;
     }
 
-    private void parseFrame(ByteBuffer body, int records, long at, Consumer<Entry> each) {
-        try {
-            for (int i = 0; i < records; i++) {
-                int start = body.position();
-                int length = body.getInt();
-                long number = body.getLong();
-                long wall = body.getLong();
-                long monotonic = body.getLong();
-                long entitySequence = body.getLong();
-                int generation = body.getInt();
-                String entity = text(body);
-                String type = text(body);
-                byte[] payload = new byte[body.getInt()];
-                body.get(payload);
-                byte[] expected = chain(body.array(), start, body.position() - start);
-                byte[] chain = new byte[CHAIN];
-                body.get(chain);
-                if (body.position() - start - 4 != length || !Arrays.equals(chain, expected)) {
-                    throw damaged("record " + number + " of " + entity
-                            + " does not follow the record before it: one was removed, moved, added or altered");
-                }
-                if (number != sequence + 1) {
-                    throw damaged("record " + number + " follows record " + sequence);
-                }
-                sequence = number;
-                head = chain;
-                each.accept(
-                        new Entry(number, wall, monotonic, entity, entitySequence, generation, type, payload, chain));
-            }
-        } catch (java.nio.BufferUnderflowException | NegativeArraySizeException e) {
-            throw damaged("the frame at byte " + at + " does not hold the " + records + " records it claims");
+    /** Reads the file in large pieces, as far as it was long when the window was opened. */
+    private final class Window {
+        private final long size;
+        private long from;
+        private byte[] held = new byte[0];
+
+        Window(long size) {
+            this.size = size;
         }
-    }
 
-    private static String text(ByteBuffer body) {
-        byte[] bytes = new byte[Short.toUnsignedInt(body.getShort())];
-        body.get(bytes);
-        return new String(bytes, StandardCharsets.UTF_8);
-    }
-
-    private byte[] chain(byte[] bytes, int from, int length) {
-        digest.update(head);
-        digest.update(bytes, from, length);
-        return digest.digest();
+        byte[] read(long at, int length) throws IOException {
+            if (at < from || at + length > from + held.length) {
+                ByteBuffer piece = ByteBuffer.allocate((int) Math.min(Math.max(length, WINDOW), size - at));
+                bytes.read(piece, at);
+                if (piece.position() < length) {
+                    throw damaged("it ends at byte " + (at + piece.position()));
+                }
+                from = at;
+                held = Arrays.copyOf(piece.array(), piece.position());
+            }
+            int start = (int) (at - from);
+            return Arrays.copyOfRange(held, start, start + length);
+        }
     }
 
     /** Appends one record. */
@@ -250,7 +235,7 @@ public final class EventLog implements AutoCloseable {
     }
 
     /** Appends records at once: after a crash all of them are there or none. */
-    public List<Entry> append(List<Draft> drafts) {
+    public synchronized List<Entry> append(List<Draft> drafts) {
         long[] wall = new long[drafts.size()];
         long[] monotonic = new long[drafts.size()];
         Arrays.fill(wall, wallClock());
@@ -258,61 +243,44 @@ public final class EventLog implements AutoCloseable {
         return append(drafts, wall, monotonic);
     }
 
-    private synchronized List<Entry> append(List<Draft> drafts, long[] wall, long[] monotonic) {
-        int room = 0;
-        List<byte[][]> texts = new ArrayList<>(drafts.size());
-        for (Draft draft : drafts) {
-            byte[][] text = {draft.entity.getBytes(StandardCharsets.UTF_8), draft.type.getBytes(StandardCharsets.UTF_8)
-            };
-            texts.add(text);
-            room += 4 + 8 * 4 + 4 + 2 + text[0].length + 2 + text[1].length + 4 + draft.payload.length + CHAIN;
+    private List<Entry> append(List<Draft> drafts, long[] wall, long[] monotonic) {
+        if (!writable) {
+            throw new IllegalStateException(file + " is open for reading only");
         }
-        if (room > LONGEST_FRAME) {
-            throw new ImageException("cannot log " + room + " bytes at once in " + file);
+        if (drafts.isEmpty()) {
+            return List.of();
         }
-        ByteBuffer out = little(FRAME_HEADER + room);
-        out.position(FRAME_HEADER);
-        List<Entry> entries = new ArrayList<>(drafts.size());
-        byte[] oldHead = head;
-        for (int i = 0; i < drafts.size(); i++) {
-            Draft d = drafts.get(i);
-            byte[][] text = texts.get(i);
-            int start = out.position();
-            int length = 8 * 4 + 4 + 2 + text[0].length + 2 + text[1].length + 4 + d.payload.length + CHAIN;
-            long number = sequence + 1 + i;
-            out.putInt(length).putLong(number).putLong(wall[i]).putLong(monotonic[i]);
-            out.putLong(d.entitySequence).putInt(d.generation);
-            out.putShort((short) text[0].length).put(text[0]);
-            out.putShort((short) text[1].length).put(text[1]);
-            out.putInt(d.payload.length).put(d.payload);
-            head = chain(out.array(), start, out.position() - start);
-            out.put(head);
-            entries.add(new Entry(
-                    number, wall[i], monotonic[i], d.entity, d.entitySequence, d.generation, d.type, d.payload, head));
-        }
-        CRC32C body = new CRC32C();
-        body.update(out.array(), FRAME_HEADER, room);
-        out.putInt(0, room).putInt(4, drafts.size()).putInt(8, (int) body.getValue());
-        out.putInt(12, crc(out.array(), 12));
+        LogFrame.Encoded encoded;
         try {
-            writeFully(out.rewind(), end);
-        } catch (IOException e) {
-            head = oldHead;
-            cutBack();
-            throw failure("append to", file, e);
+            encoded = LogFrame.encode(drafts, wall, monotonic, last);
+        } catch (IllegalArgumentException e) {
+            throw new ImageWriteException("cannot append to the event log " + file + ": " + e.getMessage());
         }
-        end += FRAME_HEADER + room;
-        sequence += drafts.size();
-        return entries;
+        int length = encoded.frame().remaining();
+        try {
+            if (torn) {
+                bytes.truncate(end);
+                torn = false;
+            }
+            torn = true;
+            bytes.write(encoded.frame(), end);
+            torn = false;
+        } catch (IOException e) {
+            cutBack();
+            throw ImageWriteException.writing("append at byte " + end + " of the event log", file, e);
+        }
+        end += length;
+        last = LogFrame.Link.of(encoded.entries().getLast());
+        return encoded.entries();
     }
 
-    /** Takes back a frame that could not be written whole. */
+    /** Takes back a frame that could not be written whole. When that fails too, the next append or opening does it. */
     private void cutBack() {
         try {
-            channel.truncate(end);
+            bytes.truncate(end);
+            torn = false;
         } catch (IOException e) {
-            // Opening cuts the torn tail away too.
-            return;
+            torn = true;
         }
     }
 
@@ -324,21 +292,21 @@ public final class EventLog implements AutoCloseable {
     /** Forces everything appended so far to the disk. */
     public void force() {
         try {
-            channel.force(false);
+            bytes.force();
         } catch (IOException e) {
-            throw failure("force to disk", file, e);
+            throw ImageWriteException.writing("force to disk the event log", file, e);
         }
     }
 
     /** All records from {@code from} on, in order, as far as they are written now. */
     public List<Entry> read(long from) {
         List<Entry> entries = new ArrayList<>();
-        EventLog reader = openReadOnly(file, entry -> {
-            if (entry.sequence >= from) {
-                entries.add(entry);
-            }
-        });
-        reader.close();
+        openReadOnly(file, entry -> {
+                    if (entry.sequence >= from) {
+                        entries.add(entry);
+                    }
+                })
+                .close();
         return entries;
     }
 
@@ -348,9 +316,9 @@ public final class EventLog implements AutoCloseable {
             throw new IllegalStateException("only a log that is open for reading can be polled");
         }
         try {
-            end = scan(end, channel.size(), each);
+            scan(bytes.size(), each);
         } catch (IOException e) {
-            throw failure("read", file, e);
+            throw ImageException.reading("read the event log", file, e);
         }
     }
 
@@ -367,7 +335,9 @@ public final class EventLog implements AutoCloseable {
      */
     public static Slice writeSlice(Path target, List<Entry> entries) {
         try (EventLog slice = open(target)) {
-            slice.copy(entries);
+            for (int from = 0; from < entries.size(); from += SLICE_FRAME) {
+                slice.copy(entries.subList(from, Math.min(entries.size(), from + SLICE_FRAME)));
+            }
             return new Slice(slice.head(), FileSummary.of(target));
         }
     }
@@ -376,21 +346,19 @@ public final class EventLog implements AutoCloseable {
         List<Draft> drafts = entries.stream()
                 .map(e -> new Draft(e.entity, e.entitySequence, e.generation, e.type, e.payload))
                 .toList();
-        if (!drafts.isEmpty()) {
-            append(
-                    drafts,
-                    entries.stream().mapToLong(Entry::wallNanos).toArray(),
-                    entries.stream().mapToLong(Entry::monotonicNanos).toArray());
-        }
+        append(
+                drafts,
+                entries.stream().mapToLong(Entry::wallNanos).toArray(),
+                entries.stream().mapToLong(Entry::monotonicNanos).toArray());
     }
 
     public synchronized long lastSequence() {
-        return sequence;
+        return last.sequence();
     }
 
     /** Hash of the last record; zeroes for an empty log. */
     public synchronized byte[] head() {
-        return head.clone();
+        return last.chain().clone();
     }
 
     /** Size in bytes. */
@@ -398,11 +366,12 @@ public final class EventLog implements AutoCloseable {
         return end;
     }
 
-    /** False once it was closed, or broken by an interrupt. */
+    /** False once it was closed. */
     public boolean isOpen() {
-        return channel.isOpen();
+        return bytes.isOpen();
     }
 
+    /** What was found when it was opened. */
     public Recovery recovered() {
         return recovery;
     }
@@ -414,53 +383,14 @@ public final class EventLog implements AutoCloseable {
     @Override
     public void close() {
         try {
-            channel.close();
+            bytes.close();
         } catch (IOException e) {
-            throw failure("close", file, e);
+            throw ImageException.reading("close the event log", file, e);
         }
-    }
-
-    private void writeFully(ByteBuffer bytes, long offset) throws IOException {
-        long at = offset;
-        while (bytes.hasRemaining()) {
-            at += channel.write(bytes, at);
-        }
-    }
-
-    private void readFully(ByteBuffer target, long offset) throws IOException {
-        long at = offset;
-        while (target.hasRemaining()) {
-            int got = channel.read(target, at);
-            if (got < 0) {
-                throw damaged("it ends at byte " + at);
-            }
-            at += got;
-        }
-    }
-
-    private static ByteBuffer little(int bytes) {
-        return ByteBuffer.allocate(bytes).order(ByteOrder.LITTLE_ENDIAN);
-    }
-
-    private static int crc(byte[] bytes, int length) {
-        CRC32C crc = new CRC32C();
-        crc.update(bytes, 0, length);
-        return (int) crc.getValue();
     }
 
     private ImageException damaged(String what) {
-        return new ImageException(file + " is damaged: " + what);
-    }
-
-    private static ImageException failure(String doing, Path file, IOException e) {
-        return new ImageException("cannot " + doing + " the event log " + file + ": " + e.getMessage(), e);
-    }
-
-    private static MessageDigest sha256() {
-        try {
-            return MessageDigest.getInstance("SHA-256");
-        } catch (NoSuchAlgorithmException e) {
-            throw new IllegalStateException("every JDK has SHA-256", e);
-        }
+        return new ImageException(
+                file + " is damaged: " + what + (writable ? "; move it away, and a new one is begun" : ""));
     }
 }
