@@ -5,7 +5,8 @@ report() { echo "$1" >>"$progress"; }
 fail() { report "FAIL $1"; exit 99; }
 
 usr1=0
-trap 'usr1=$((usr1 + 1))' USR1
+# Neither here nor below $(...): bash 5.2 cannot parse one while a trap interrupts the parsing of another.
+trap 'let usr1+=1' USR1
 trap 'report "ended by exit"' EXIT
 trap '' PIPE
 
@@ -13,10 +14,10 @@ trap '' PIPE
     n=0
     trap 'exit 33' TERM
     while :; do
-        n=$((n + 1))
+        let n+=1
         echo "$n" >"$progress.job"
-        kill -USR1 $$
-        sleep 0.05
+        kill -USR1 $$ || exit
+        sleep 0.3
     done
 ) &
 job=$!
@@ -25,8 +26,10 @@ declare -A table=([one]=1 [two]=2)
 array=(a "b c" d)
 n=0
 while [ ! -e "$progress.stop" ]; do
-    n=$((n + 1))
-    [ "$(echo "$n" | tr 0-9 a-j | tr a-j 0-9)" = "$n" ] || fail "the pipeline gave something else than $n"
+    let n+=1
+    echo "$n" | tr 0-9 a-j | tr a-j 0-9 >"$progress.pipeline"
+    read -r back <"$progress.pipeline"
+    [ "$back" = "$n" ] || fail "the pipeline gave $back, not $n"
     echo "line $n" >&"${CAT[1]}"
     read -r answer <&"${CAT[0]}"
     [ "$answer" = "line $n" ] || fail "the coprocess answered <$answer>"
@@ -35,9 +38,12 @@ $n-here
 END
     [ "$word" = "$n-here" ] || fail "the here-document gave <$word>"
     [ "${table[two]}${array[1]}" = "2b c" ] || fail "a variable changed"
-    [ "$(jobs -r -p | head -n 1)" = "$job" ] || fail "the job is gone"
+    jobs -r -p >"$progress.jobs"
+    read -r running <"$progress.jobs"
+    [ "$running" = "$job" ] || fail "the job is gone"
     report "tick $n"
 done
+[ -e "$progress.stop" ] || fail "the loop ended, but nobody had asked for it"
 before=$usr1
 for ((i = 0; usr1 == before; i++)); do
     [ "$i" -lt 1000 ] || fail "no signal comes"

@@ -21,6 +21,9 @@ import java.util.List;
 
 /** Finds out, without freezing anything, what in a process cannot be captured. */
 final class Survey {
+    /** The parent of all threads of the kernel. */
+    private static final int KTHREADD = 2;
+
     private final AddressSpaceReader spaces;
     private final DescriptorCapture descriptors;
 
@@ -38,12 +41,14 @@ final class Survey {
             return look(number);
         } catch (KernelException | NoSuchProcessException e) {
             // It runs on while it is looked at, and may end in the middle.
-            boolean ended =
-                    ProcStat.find(new Pid(number)).map(ProcStat::isZombie).orElse(true);
-            if (ended) {
+            var stat = ProcStat.find(new Pid(number));
+            if (stat.map(ProcStat::isZombie).orElse(true)) {
                 return List.of();
             }
             if (e instanceof KernelException kernel && kernel.errno() == Errno.ENOENT) {
+                if (number != KTHREADD && stat.get().ppid() != KTHREADD) {
+                    return List.of(); // no program any more: it is ending, and will be a zombie in a moment
+                }
                 throw new EngineException(
                         EngineException.Kind.ACCESS,
                         "process " + number + " runs no program: it is one of the kernel's own; see `stasis ps`",

@@ -31,6 +31,9 @@ import java.util.function.Supplier;
 public final class TreeCheckpoint implements CheckpointSession {
     private static final int SIGKILL = 9;
 
+    /** How often something must be seen in a running tree to be believed. */
+    private static final int LOOKS = 4;
+
     private final CheckpointRequest request;
     private final ProcessTree tree;
     private final AddressSpaceReader spaces = new AddressSpaceReader();
@@ -64,10 +67,23 @@ public final class TreeCheckpoint implements CheckpointSession {
         return problems;
     }
 
+    /**
+     * The tree runs while it is looked at: a child born in the middle holds ends of pipes that seem to lead outside, and a
+     * descriptor may be gone in the next moment. What is found again and again is there.
+     */
+    private List<Problem> lastingProblems() {
+        List<Problem> problems = new ArrayList<>(survey());
+        for (int look = 1; look < LOOKS && !problems.isEmpty(); look++) {
+            descriptors.lookAgain();
+            problems.retainAll(survey());
+        }
+        return problems;
+    }
+
     @Override
     public List<ProcessKey> discover() {
         return attempt("look at the tree of process " + request.roots(), () -> {
-            List<Problem> problems = survey();
+            List<Problem> problems = lastingProblems();
             BlockedCalls.calibrate();
             if (!problems.isEmpty()) {
                 throw new UnsupportedResourceException(problems);
@@ -90,10 +106,12 @@ public final class TreeCheckpoint implements CheckpointSession {
             }
             frozen.put(key, process);
             if (surveyed.add(key)) {
-                // Born after the survey: what it holds has not been looked at.
+                // Born after the survey. Its descriptors are looked at when the whole tree stands still: before, the
+                // other end of a pipe may be in a process that has not been found yet.
                 descriptors.addProcess(key.pid());
                 List<Problem> problems = new Survey(spaces, descriptors)
                         .problems(key.pid()).stream()
+                                .filter(problem -> problem.fd() < 0)
                                 .filter(problem -> !problem.resource().equals("traced process")) // by us
                                 .toList();
                 if (!problems.isEmpty()) {

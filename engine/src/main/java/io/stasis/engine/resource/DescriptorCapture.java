@@ -82,6 +82,11 @@ public final class DescriptorCapture implements AutoCloseable {
         return problems;
     }
 
+    /** Forgets what the last survey saw: the tree runs, and its pipes come and go. */
+    public void lookAgain() {
+        treePipes.refresh();
+    }
+
     private static int[] table(int pid) {
         try {
             return FdTable.list(new Pid(pid));
