@@ -1,6 +1,7 @@
 package io.stasis.engine;
 
 import io.stasis.engine.capture.TreeCheckpoint;
+import io.stasis.engine.capture.TreeEnd;
 import io.stasis.engine.restore.TreeRestore;
 import io.stasis.linux.Errno;
 import io.stasis.linux.Fd;
@@ -77,8 +78,8 @@ public final class LinuxEngine implements Engine {
                 LockSupport.parkNanos(5_000_000);
             }
         }
-        // What was born meanwhile ends too.
-        all.addAll(treeOrNothing(request));
+        all.addAll(TreeEnd.kill(request));
+        // What was re-parented away when its parent ended at the SIGTERM.
         all.forEach(key -> signal(key, SIGKILL));
         long deadline = System.nanoTime() + KILL_PATIENCE_NANOS;
         while (all.stream().anyMatch(LinuxEngine::isAlive) && System.nanoTime() < deadline) {

@@ -7,8 +7,10 @@ import io.stasis.linux.libc.Libc;
 import io.stasis.linux.libc.SystemCall;
 import io.stasis.linux.memory.ProcessMemory;
 import io.stasis.linux.proc.ProcFiles;
+import io.stasis.linux.proc.ProcStat;
 import io.stasis.linux.ptrace.Registers;
 import io.stasis.linux.ptrace.Registers.Register;
+import io.stasis.linux.time.SchedulerClock;
 import java.nio.ByteBuffer;
 import java.util.Map;
 import java.util.Set;
@@ -29,8 +31,8 @@ import java.util.concurrent.ConcurrentHashMap;
  * </ul>
  *
  * The kernel does not tell when a sleep began. It tells when the thread last ran (se.exec_start in
- * /proc/PID/task/TID/sched), which for a blocked thread is the same moment to some microseconds; it must be read before
- * the thread is disturbed. Where the file is missing the sleep is taken to have just begun.
+ * /proc/PID/task/TID/sched), which for a blocked thread is the same moment to some microseconds, or a later one on a
+ * machine whose time is stolen; it must be read before the thread is disturbed. Where the file is missing the sleep is taken to have just begun.
  */
 public final class BlockedCalls {
     private static final long EINTR = -4;
@@ -69,8 +71,7 @@ public final class BlockedCalls {
      */
     private static final Map<Integer, Restarted> RESTARTED = new ConcurrentHashMap<>();
 
-    /** The scheduler's clock minus CLOCK_MONOTONIC, as last measured. */
-    private static volatile long schedulerClockOffset;
+    private static volatile SchedulerClock schedulerClock = SchedulerClock.unknown();
 
     private record Restarted(long startTime, long stackPointer, long number, long deadlineNanos) {}
 
@@ -78,7 +79,7 @@ public final class BlockedCalls {
 
     /** Measures the scheduler's clock; to be called shortly before processes are frozen, as it sleeps a little. */
     static void calibrate() {
-        schedulerClockOffset = ProcFiles.schedClockOffset().orElse(0);
+        schedulerClock = SchedulerClock.measure();
     }
 
     /**
@@ -90,8 +91,12 @@ public final class BlockedCalls {
         if (!TIMED.contains((int) number)) {
             return 0;
         }
+        SchedulerClock clock = schedulerClock;
         var started = ProcFiles.schedExecStart(pid, tid);
-        return started.isEmpty() ? 0 : started.getAsLong() - schedulerClockOffset;
+        var stat = ProcStat.find(pid, tid);
+        return started.isEmpty() || stat.isEmpty() || !clock.isKnown()
+                ? 0
+                : clock.monotonic(started.getAsLong(), stat.get().processor());
     }
 
     /** The registers the thread must go on with: rewound when it would otherwise see an EINTR of our making. */

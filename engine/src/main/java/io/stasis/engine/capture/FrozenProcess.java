@@ -7,6 +7,7 @@ import io.stasis.linux.Errno;
 import io.stasis.linux.KernelException;
 import io.stasis.linux.Pid;
 import io.stasis.linux.Tid;
+import io.stasis.linux.libc.Libc;
 import io.stasis.linux.libc.SystemCall;
 import io.stasis.linux.memory.ProcessMemory;
 import io.stasis.linux.proc.NoSuchProcessException;
@@ -35,6 +36,7 @@ final class FrozenProcess {
     private static final long PATIENCE_NANOS = 10_000_000_000L;
 
     private static final int SIGTRAP = 5;
+    private static final int SIGKILL = 9;
 
     private final ProcessKey key;
     private final ProcessMemory memory;
@@ -53,6 +55,15 @@ final class FrozenProcess {
 
     /** Freezes every thread; new ones that appear meanwhile too. Returns null when the process has ended. */
     static FrozenProcess freeze(ProcessKey key) {
+        return freeze(key, PATIENCE_NANOS);
+    }
+
+    /**
+     * As {@link #freeze(ProcessKey)}.
+     *
+     * @param patienceNanos how long a thread may take to stop
+     */
+    static FrozenProcess freeze(ProcessKey key, long patienceNanos) {
         Pid pid = new Pid(key.pid());
         Map<Integer, Seized> seized = new HashMap<>();
         List<FrozenThread> frozen = new ArrayList<>();
@@ -66,7 +77,7 @@ final class FrozenProcess {
                     thread.tracee.interrupt();
                 }
                 for (Seized thread : fresh) {
-                    Stop stop = awaitStop(key, thread, asked);
+                    Stop stop = awaitStop(key, thread, asked + patienceNanos);
                     if (stop instanceof Stop.Event event && event.signal() != SIGTRAP) {
                         stopSignal[0] = event.signal();
                     }
@@ -141,13 +152,13 @@ final class FrozenProcess {
                 EngineException.Kind.ACCESS, "cannot freeze process " + pid + ": " + e.getMessage() + "; " + reason, e);
     }
 
-    private static Stop awaitStop(ProcessKey key, Seized thread, long asked) {
+    private static Stop awaitStop(ProcessKey key, Seized thread, long deadline) {
         return thread.tracee
-                .awaitFrozen(asked + PATIENCE_NANOS)
+                .awaitFrozen(deadline)
                 .orElseThrow(() -> new EngineException(
                         EngineException.Kind.FAILED,
                         "cannot freeze process " + key.pid() + ": " + thread.tracee
-                                + " did not stop within 10 s: it waits in the kernel where nothing can interrupt it"
+                                + " did not stop in time: it waits in the kernel where nothing can interrupt it"
                                 + " (for a vfork child, or for a device); try again later"));
     }
 
@@ -260,6 +271,18 @@ final class FrozenProcess {
         }
         if (stopSignal != 0) {
             JobControl.awaitStopped(pid());
+        }
+        memory.close();
+    }
+
+    /** Sends SIGKILL and waits until the process is dead. Its parent gets the status as of any other death. */
+    void kill() {
+        long result = Libc.call(SystemCall.KILL, key.pid(), SIGKILL);
+        if (result != -Errno.ESRCH) {
+            Libc.check(result, "kill of process " + key.pid());
+        }
+        for (int i = threads.size() - 1; i >= 0; i--) {
+            threads.get(i).tracee().reap();
         }
         memory.close();
     }

@@ -11,11 +11,8 @@ import io.stasis.engine.resource.DescriptorCapture;
 import io.stasis.image.model.ComputationImage;
 import io.stasis.image.model.ComputationImage.Zombie;
 import io.stasis.image.model.ProcessImage;
-import io.stasis.linux.Errno;
 import io.stasis.linux.KernelException;
 import io.stasis.linux.Pid;
-import io.stasis.linux.libc.Libc;
-import io.stasis.linux.libc.SystemCall;
 import io.stasis.linux.proc.ProcStat;
 import io.stasis.linux.proc.ProcStatus;
 import io.stasis.linux.proc.Tasks;
@@ -29,8 +26,6 @@ import java.util.function.Supplier;
 
 /** One attempt to checkpoint one tree, see {@link CheckpointSession}. */
 public final class TreeCheckpoint implements CheckpointSession {
-    private static final int SIGKILL = 9;
-
     /** How often something must be seen in a running tree to be believed. */
     private static final int LOOKS = 4;
 
@@ -243,18 +238,10 @@ public final class TreeCheckpoint implements CheckpointSession {
         return attempt("end process " + key.pid(), () -> {
             long started = System.nanoTime();
             FrozenProcess process = frozenProcess(key);
-            long result = Libc.call(SystemCall.KILL, key.pid(), SIGKILL);
-            if (result != -Errno.ESRCH) {
-                Libc.check(result, "kill of process " + key.pid());
-            }
-            List<FrozenThread> threads = process.threads();
-            for (int i = threads.size() - 1; i >= 0; i--) {
-                threads.get(i).tracee().reap();
-            }
-            process.memory().close();
+            process.kill();
             frozen.remove(key);
             long finished = System.nanoTime();
-            return new Outcome.Resumed(key, threads.size(), finished - firstFrozenNanos, started, finished);
+            return new Outcome.Resumed(key, process.threads().size(), finished - firstFrozenNanos, started, finished);
         });
     }
 

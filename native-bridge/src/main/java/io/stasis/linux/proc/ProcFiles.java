@@ -2,11 +2,7 @@ package io.stasis.linux.proc;
 
 import io.stasis.linux.Pid;
 import io.stasis.linux.Tid;
-import io.stasis.linux.libc.Libc;
-import io.stasis.linux.libc.SystemCall;
-import java.nio.ByteBuffer;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.OptionalLong;
 
@@ -154,31 +150,5 @@ public final class ProcFiles {
             text.skipLine();
         }
         return OptionalLong.empty();
-    }
-
-    /**
-     * The scheduler's clock minus CLOCK_MONOTONIC, in nanoseconds, good to a few microseconds; empty without {@code
-     * sched}. Sleeps briefly: a thread's time stamp is exact just after it was put on a processor. Stolen and interrupt
-     * time may be missing from the scheduler's clock, so calibrate close to the use.
-     */
-    public static OptionalLong schedClockOffset() {
-        ByteBuffer time = Libc.buffer(32);
-        long address = Libc.address(time);
-        Pid self = new Pid((int) Libc.call(SystemCall.GETPID));
-        Tid thread = new Tid((int) Libc.call(SystemCall.GETTID));
-        long[] samples = new long[9];
-        for (int i = 0; i < samples.length; i++) {
-            time.putLong(16, 0).putLong(24, 1000);
-            Libc.call(SystemCall.NANOSLEEP, address + 16, 0);
-            Libc.check(Libc.call(SystemCall.CLOCK_GETTIME, 1, address), "clock_gettime of CLOCK_MONOTONIC");
-            long now = time.getLong(0) * 1_000_000_000L + time.getLong(8);
-            OptionalLong start = schedExecStart(self, thread);
-            if (start.isEmpty()) {
-                return OptionalLong.empty();
-            }
-            samples[i] = start.getAsLong() - now;
-        }
-        Arrays.sort(samples);
-        return OptionalLong.of(samples[samples.length / 2]);
     }
 }
