@@ -59,7 +59,8 @@ final class RecordTypes {
             OpenDescription.EventPoll.class,
             OpenDescription.Interest.class,
             OpenDescription.EventCounter.class,
-            OpenDescription.DeadSocket.class);
+            OpenDescription.DeadSocket.class,
+            ComputationImage.SignalOwner.class);
 
     private RecordTypes() {}
 

@@ -61,7 +61,8 @@ class RecordFileTest {
                         .toList(),
                 List.of(),
                 List.of(),
-                List.of());
+                List.of(),
+                List.of(new ComputationImage.SignalOwner(1, 2, 3, 4, true)));
     }
 
     private void write(byte[] payload) throws IOException {

@@ -7,6 +7,7 @@ import io.stasis.engine.EngineException;
 import io.stasis.engine.Outcome;
 import io.stasis.engine.ProcessKey;
 import io.stasis.engine.UnsupportedResourceException;
+import io.stasis.engine.kinds.Kinds;
 import io.stasis.engine.resource.DescriptorCapture;
 import io.stasis.image.model.ComputationImage;
 import io.stasis.image.model.ComputationImage.Zombie;
@@ -32,7 +33,9 @@ public final class TreeCheckpoint implements CheckpointSession {
     private final CheckpointRequest request;
     private final ProcessTree tree;
     private final AddressSpaceReader spaces = new AddressSpaceReader();
-    private final DescriptorCapture descriptors = new DescriptorCapture(Set.of());
+    private final Set<Integer> treePids = new HashSet<>();
+    private final Kinds kinds = Kinds.forCapture(treePids);
+    private final DescriptorCapture descriptors = new DescriptorCapture(treePids, kinds.all());
     private final Map<ProcessKey, FrozenProcess> frozen = new LinkedHashMap<>();
     private final Set<Integer> known = new HashSet<>();
     private final Set<ProcessKey> surveyed = new HashSet<>();
@@ -53,7 +56,7 @@ public final class TreeCheckpoint implements CheckpointSession {
     public List<Problem> survey() {
         List<Problem> problems = new ArrayList<>();
         List<ProcessKey> processes = tree.walk();
-        processes.forEach(key -> descriptors.addProcess(key.pid()));
+        processes.forEach(key -> treePids.add(key.pid()));
         Survey survey = new Survey(spaces, descriptors);
         for (ProcessKey key : processes) {
             problems.addAll(survey.problems(key.pid()));
@@ -103,7 +106,7 @@ public final class TreeCheckpoint implements CheckpointSession {
             if (surveyed.add(key)) {
                 // Born after the survey. Its descriptors are looked at when the whole tree stands still: before, the
                 // other end of a pipe may be in a process that has not been found yet.
-                descriptors.addProcess(key.pid());
+                treePids.add(key.pid());
                 List<Problem> problems = new Survey(spaces, descriptors)
                         .problems(key.pid()).stream()
                                 .filter(problem -> problem.fd() < 0)
@@ -177,10 +180,11 @@ public final class TreeCheckpoint implements CheckpointSession {
                     pids,
                     zombies(),
                     descriptors.descriptions(),
-                    descriptors.pipes(),
+                    kinds.pipes().pipes(),
                     shared,
-                    descriptors.terminals(),
-                    spaces.savedFiles());
+                    kinds.terminals().terminals(),
+                    spaces.savedFiles(),
+                    descriptors.owners());
             image().writeTree(computation);
             return new Outcome.Finished(
                     frozen.keySet().iterator().next(),

@@ -15,9 +15,9 @@ import java.util.Optional;
  *
  * @param link where /proc/PID/fd/FD leads: a path, or "pipe:[123]" and the like
  */
-record Descriptor(int pid, int fd, String link, FileStatus status, FdInfo info) {
+public record Descriptor(int pid, int fd, String link, FileStatus status, FdInfo info) {
     /** Empty when the descriptor or the process is gone. */
-    static Optional<Descriptor> read(int pid, int fd) {
+    public static Optional<Descriptor> read(int pid, int fd) {
         Pid id = new Pid(pid);
         try {
             return Optional.of(
@@ -27,28 +27,28 @@ record Descriptor(int pid, int fd, String link, FileStatus status, FdInfo info) 
         }
     }
 
-    boolean closeOnExec() {
+    public boolean closeOnExec() {
         return (info.flags() & Fcntl.O_CLOEXEC) != 0;
     }
 
     /** File status flags and access mode, FD_CLOEXEC left out. */
-    int statusFlags() {
+    public int statusFlags() {
         return info.flags() & ~Fcntl.O_CLOEXEC;
     }
 
-    boolean isPathOnly() {
+    public boolean isPathOnly() {
         return (info.flags() & Fcntl.O_PATH) != 0;
     }
 
-    boolean isReadable() {
+    public boolean isReadable() {
         return (info.flags() & Fcntl.O_ACCMODE) != Fcntl.O_WRONLY;
     }
 
-    boolean isWritable() {
+    public boolean isWritable() {
         return (info.flags() & Fcntl.O_ACCMODE) != Fcntl.O_RDONLY;
     }
 
-    FileReference reference() {
+    public FileReference reference() {
         return new FileReference(link, status.dev(), status.ino(), status.mode(), status.size(), status.mtimeNanos());
     }
 }

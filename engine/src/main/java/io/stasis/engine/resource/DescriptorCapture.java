@@ -3,7 +3,7 @@ package io.stasis.engine.resource;
 import io.stasis.engine.Engine.Problem;
 import io.stasis.engine.EngineException;
 import io.stasis.engine.Outcome;
-import io.stasis.image.model.ComputationImage;
+import io.stasis.image.model.ComputationImage.SignalOwner;
 import io.stasis.image.model.DescriptorEntry;
 import io.stasis.image.model.OpenDescription;
 import io.stasis.linux.KernelException;
@@ -13,7 +13,6 @@ import io.stasis.linux.proc.FdTable;
 import io.stasis.linux.proc.NoSuchProcessException;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -34,32 +33,19 @@ public final class DescriptorCapture implements AutoCloseable {
     private record Known(int pid, int fd, int index) {}
 
     private final Set<Integer> treePids;
-    private final TreePipes treePipes;
-    private final Pipes pipes;
-    private final Terminals terminals;
     private final List<DescriptorKind<?>> kinds;
     private final List<OpenDescription> descriptions = new ArrayList<>();
+    private final List<SignalOwner> owners = new ArrayList<>();
     private final Map<Likeness, List<Known>> known = new HashMap<>();
     private boolean frozen;
 
-    public DescriptorCapture(Set<Integer> treePids) {
-        this.treePids = new HashSet<>(treePids);
-        this.treePipes = new TreePipes(this.treePids);
-        this.pipes = new Pipes(treePipes);
-        this.terminals = new Terminals(this.treePids);
-        this.kinds = List.of(
-                new OpenFiles(this.treePids),
-                new Externals(treePipes),
-                pipes,
-                terminals,
-                new EventPolls(),
-                new EventCounters(),
-                new DeadSockets());
-    }
-
-    /** One more process of the tree. */
-    public void addProcess(int pid) {
-        treePids.add(pid);
+    /**
+     * @param treePids processes of the tree, which may grow
+     * @param kinds every kind, in the order in which they are asked
+     */
+    public DescriptorCapture(Set<Integer> treePids, List<DescriptorKind<?>> kinds) {
+        this.treePids = treePids;
+        this.kinds = kinds;
     }
 
     /**
@@ -75,7 +61,10 @@ public final class DescriptorCapture implements AutoCloseable {
                 if (kind.isEmpty()) {
                     problems.add(Refused.problem(descriptor));
                 } else {
-                    kind.get().problem(descriptor).ifPresent(problems::add);
+                    kind.get()
+                            .problem(descriptor)
+                            .or(() -> SignalOwners.problem(descriptor, treePids))
+                            .ifPresent(problems::add);
                 }
             });
         }
@@ -84,7 +73,7 @@ public final class DescriptorCapture implements AutoCloseable {
 
     /** Forgets what the last survey saw: the tree runs, and its pipes come and go. */
     public void lookAgain() {
-        treePipes.refresh();
+        kinds.forEach(DescriptorKind::lookAgain);
     }
 
     private static int[] table(int pid) {
@@ -115,21 +104,25 @@ public final class DescriptorCapture implements AutoCloseable {
      */
     public Captured capture(int pid) {
         if (!frozen) {
-            treePipes.refresh();
+            lookAgain();
             frozen = true;
         }
         List<DescriptorEntry> entries = new ArrayList<>();
-        for (int fd : table(pid)) {
-            Descriptor descriptor = Descriptor.read(pid, fd)
-                    .orElseThrow(() -> new EngineException(
-                            EngineException.Kind.FAILED,
-                            "descriptor " + fd + " of process " + pid + " vanished while the process was frozen"));
-            entries.add(new DescriptorEntry(fd, descriptor.closeOnExec(), description(descriptor)));
+        try (StubDescriptors copies = new StubDescriptors(pid)) {
+            for (int fd : table(pid)) {
+                Descriptor descriptor = Descriptor.read(pid, fd)
+                        .orElseThrow(() -> new EngineException(
+                                EngineException.Kind.FAILED,
+                                "descriptor " + fd + " of process " + pid + " vanished while the process was frozen"));
+                entries.add(new DescriptorEntry(fd, descriptor.closeOnExec(), description(descriptor, copies)));
+            }
         }
-        return new Captured(List.copyOf(entries), pipes.takeConnections());
+        List<Outcome.Connection> connections = new ArrayList<>();
+        kinds.forEach(kind -> connections.addAll(kind.takeConnections()));
+        return new Captured(List.copyOf(entries), connections);
     }
 
-    private int description(Descriptor descriptor) {
+    private int description(Descriptor descriptor, StubDescriptors copies) {
         var likeness = new Likeness(
                 descriptor.status().dev(),
                 descriptor.status().ino(),
@@ -155,6 +148,10 @@ public final class DescriptorCapture implements AutoCloseable {
         }
         int index = descriptions.size();
         descriptions.add(captureOne(descriptor));
+        SignalOwner owner = SignalOwners.capture(copies, descriptor.fd(), index, treePids);
+        if (owner != null) {
+            owners.add(owner);
+        }
         alike.add(low, new Known(descriptor.pid(), descriptor.fd(), index));
         return index;
     }
@@ -170,16 +167,19 @@ public final class DescriptorCapture implements AutoCloseable {
         return kind.get().capture(descriptor);
     }
 
+    /** The descriptions found, the hidden ones included, which none of the tables leads to. */
     public List<OpenDescription> descriptions() {
+        for (boolean more = true; more; ) {
+            more = false;
+            for (DescriptorKind<?> kind : kinds) {
+                more |= descriptions.addAll(kind.captureHidden());
+            }
+        }
         return List.copyOf(descriptions);
     }
 
-    public List<ComputationImage.Pipe> pipes() {
-        return pipes.pipes();
-    }
-
-    public List<ComputationImage.Terminal> terminals() {
-        return terminals.terminals();
+    public List<SignalOwner> owners() {
+        return List.copyOf(owners);
     }
 
     /** Nothing stays open between calls; part of the contract for kinds that will need it. */

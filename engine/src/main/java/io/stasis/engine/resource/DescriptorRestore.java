@@ -1,6 +1,7 @@
 package io.stasis.engine.resource;
 
 import io.stasis.engine.Engine.Problem;
+import io.stasis.engine.EngineException;
 import io.stasis.engine.Outcome;
 import io.stasis.image.model.ComputationImage;
 import io.stasis.image.model.DescriptorEntry;
@@ -10,70 +11,105 @@ import io.stasis.linux.libc.SystemCall;
 import io.stasis.linux.ptrace.CallTable;
 import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.function.Supplier;
 
 /**
  * Opens the descriptions of an image in the stub, whose descendants inherit them, and deals them out to the processes.
  *
- * <p>In the stub, description {@code i} is descriptor {@code highBase + i}; behind them come writing ends of pipes that
- * are to be refilled. Every number used by the image is below {@code highBase}.
+ * <p>In the stub, description {@code i} is descriptor {@code highBase + i}. Every number used by the image is below
+ * {@code highBase}.
  */
 public final class DescriptorRestore {
     private static final int STANDARD = 3;
 
+    /** The descriptions of one kind, by their descriptors in the stub. */
+    private record Part<D extends OpenDescription>(DescriptorKind<D> kind, SortedMap<Integer, D> byTarget) {
+        static <D extends OpenDescription> Part<D> of(
+                DescriptorKind<D> kind, List<OpenDescription> descriptions, int highBase) {
+            SortedMap<Integer, D> byTarget = new TreeMap<>();
+            for (int i = 0; i < descriptions.size(); i++) {
+                if (kind.type().isInstance(descriptions.get(i))) {
+                    byTarget.put(highBase + i, kind.type().cast(descriptions.get(i)));
+                }
+            }
+            return new Part<>(kind, byTarget);
+        }
+
+        void verify(Set<Problem> problems) {
+            byTarget.values().forEach(description -> problems.addAll(kind.verify(description)));
+        }
+
+        void open(StubCalls stub) {
+            SortedMap<Integer, D> inStub = new TreeMap<>(byTarget);
+            inStub.values().removeIf(kind::isPerProcess);
+            if (!inStub.isEmpty()) {
+                kind.openAll(inStub, stub);
+            }
+        }
+
+        void openInProcess(int target, StubCalls own) {
+            D description = byTarget.get(target);
+            if (kind.isPerProcess(description)) {
+                kind.openInProcess(description, target, own);
+            }
+        }
+
+        void install(int target, int index, int fd, int pid, Supplier<CallTable> calls) {
+            kind.install(byTarget.get(target), index, fd, pid, calls);
+        }
+
+        List<Outcome.Connection> complete(StubDescriptors stub) {
+            return byTarget.isEmpty() ? List.of() : kind.complete(byTarget, stub);
+        }
+    }
+
     private final ComputationImage image;
-    private final Outside outside;
+    private final Set<Integer> standard;
     private final int highBase;
-    private final OpenFiles files = new OpenFiles(Set.of());
-    private final EventPolls polls = new EventPolls();
-    private final EventCounters counters = new EventCounters();
-    private final DeadSockets sockets = new DeadSockets();
-    private final Pipes pipes;
-    private final Terminals terminals;
-    /** Epoll instances that have their interests again. */
-    private final Set<Integer> added = new HashSet<>();
+    private final List<Part<?>> parts = new ArrayList<>();
+    private final List<Part<?>> partOf = new ArrayList<>();
 
-    private final Externals externals;
-
-    public DescriptorRestore(ComputationImage image, Outside outside, int highBase) {
+    /**
+     * @param kinds every kind, in the order in which they are opened
+     * @param standard which of the stub's descriptors 0, 1 and 2 are open
+     */
+    public DescriptorRestore(
+            ComputationImage image, List<DescriptorKind<?>> kinds, Set<Integer> standard, int highBase) {
         this.image = image;
-        this.outside = outside;
+        this.standard = standard;
         this.highBase = highBase;
-        this.pipes = new Pipes(image.pipes());
-        this.terminals = new Terminals(outside);
-        this.externals = new Externals(outside);
+        for (DescriptorKind<?> kind : kinds) {
+            parts.add(Part.of(kind, image.descriptions(), highBase));
+        }
+        for (OpenDescription description : image.descriptions()) {
+            partOf.add(parts.stream()
+                    .filter(part -> part.kind.type().isInstance(description))
+                    .findFirst()
+                    .orElseThrow(() -> new EngineException(
+                            EngineException.Kind.IMAGE,
+                            "the image has a descriptor of a kind that this version does not know: "
+                                    + description.getClass().getSimpleName())));
+        }
     }
 
     /** What stands in the way of opening everything again, all at once. */
     public List<Problem> verify() {
-        Set<Problem> problems = new java.util.LinkedHashSet<>();
-        for (OpenDescription description : image.descriptions()) {
-            problems.addAll(
-                    switch (description) {
-                        case OpenDescription.OpenFile file -> files.verify(file);
-                        case OpenDescription.PipeEnd end -> pipes.verify(end);
-                        case OpenDescription.EventPoll poll -> polls.verify(poll);
-                        case OpenDescription.EventCounter counter -> counters.verify(counter);
-                        case OpenDescription.DeadSocket socket -> sockets.verify(socket);
-                        case OpenDescription.Terminal terminal -> terminals.verify(terminal);
-                        case OpenDescription.External external -> externals.verify(external);
-                    });
-        }
+        Set<Problem> problems = new LinkedHashSet<>();
+        parts.forEach(part -> part.verify(problems));
         return problems.stream()
                 .map(p -> new Problem(
                         p.pid() == 0 ? image.root() : p.pid(), p.fd(), p.resource(), p.reason(), p.advice()))
                 .toList();
     }
 
-    private int refillBase() {
-        return highBase + image.descriptions().size();
-    }
-
     /** One above the highest descriptor that the stub will use. */
     public int end() {
-        return refillBase() + pipes.withContents().size();
+        return highBase + image.descriptions().size();
     }
 
     /** Adds the calls, to be run in the stub, that open everything. */
@@ -81,7 +117,7 @@ public final class DescriptorRestore {
         StubCalls stub = new StubCalls(calls, highBase);
         // Of the standard descriptors those that are closed are filled, so that an open never gets their number.
         for (int fd = 0; fd < STANDARD; fd++) {
-            if (!outside.standard().contains(fd)) {
+            if (!standard.contains(fd)) {
                 CallTable table = calls.get();
                 table.must(
                         "fill descriptor " + fd,
@@ -92,31 +128,16 @@ public final class DescriptorRestore {
                         0);
             }
         }
-        List<OpenDescription> descriptions = image.descriptions();
-        for (int i = 0; i < descriptions.size(); i++) {
-            int target = highBase + i;
-            switch (descriptions.get(i)) {
-                case OpenDescription.OpenFile file
-                when ProcessFiles.isOfProcess(file) -> {} // when it exists, see install
-                case OpenDescription.OpenFile file -> files.open(file, target, stub);
-                case OpenDescription.PipeEnd end -> {} // all ends of a pipe at once, below
-                case OpenDescription.EventPoll poll -> polls.open(poll, target, stub);
-                case OpenDescription.EventCounter counter -> counters.open(counter, target, stub);
-                case OpenDescription.DeadSocket socket -> sockets.open(socket, target, stub);
-                case OpenDescription.Terminal terminal -> terminals.open(terminal, target, stub);
-                case OpenDescription.External external -> externals.open(external, target, stub);
-            }
-        }
-        pipes.openAll(descriptions, highBase, refillBase(), stub);
+        parts.forEach(part -> part.open(stub));
     }
 
     /** Adds the calls, to be run in a process that inherited the stub's table, that leave it with its own. */
     public void install(int pid, Supplier<CallTable> calls, List<DescriptorEntry> entries) {
         StubCalls own = new StubCalls(calls, highBase);
+        Set<Integer> opened = new HashSet<>();
         for (DescriptorEntry entry : entries) {
-            if (image.descriptions().get(entry.description()) instanceof OpenDescription.OpenFile file
-                    && ProcessFiles.isOfProcess(file)) {
-                files.open(file, highBase + entry.description(), own);
+            if (opened.add(entry.description())) {
+                partOf.get(entry.description()).openInProcess(highBase + entry.description(), own);
             }
         }
         Set<Integer> wanted = new HashSet<>();
@@ -131,22 +152,24 @@ public final class DescriptorRestore {
                             entry.closeOnExec() ? Fcntl.O_CLOEXEC : 0);
         }
         for (DescriptorEntry entry : entries) {
-            if (image.descriptions().get(entry.description()) instanceof OpenDescription.EventPoll poll
-                    && poll.owner() == pid
-                    && added.add(entry.description())) {
-                EventPolls.addInterests(poll, entry.fd(), calls);
-            }
+            int index = entry.description();
+            partOf.get(index).install(highBase + index, index, entry.fd(), pid, calls);
         }
-        List<Integer> unwanted = new ArrayList<>(List.of(0, 1, 2));
-        unwanted.removeAll(wanted);
-        for (int fd : unwanted) {
-            calls.get().must("close descriptor " + fd, SystemCall.CLOSE, fd);
+        for (int fd = 0; fd < STANDARD; fd++) {
+            if (!wanted.contains(fd)) {
+                calls.get().must("close descriptor " + fd, SystemCall.CLOSE, fd);
+            }
         }
         calls.get().must("close the stub's descriptors", SystemCall.CLOSE_RANGE, highBase, 0xffffffffL, 0);
     }
 
-    /** Puts bytes in flight back into the pipes, through the descriptors of the stub. */
-    public List<Outcome.Connection> refill(int stubPid) {
-        return pipes.refill(stubPid, refillBase());
+    /** Puts bytes in flight back and arms what ticks, when all processes are built. */
+    public List<Outcome.Connection> complete(int stubPid) {
+        List<Outcome.Connection> connections = new ArrayList<>();
+        try (StubDescriptors stub = new StubDescriptors(stubPid)) {
+            parts.forEach(part -> connections.addAll(part.complete(stub)));
+            SignalOwners.restore(image.owners(), highBase, stub);
+        }
+        return connections;
     }
 }

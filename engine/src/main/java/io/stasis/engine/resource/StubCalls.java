@@ -3,16 +3,15 @@ package io.stasis.engine.resource;
 import io.stasis.linux.libc.Fcntl;
 import io.stasis.linux.libc.SystemCall;
 import io.stasis.linux.ptrace.CallTable;
-import java.util.List;
 import java.util.function.Supplier;
 
 /**
  * The stub's descriptor table while descriptions are opened in it. Descriptors 0, 1 and 2 are open and stay as they
  * are; {@link #FIRST} is the lowest free one, so that the kernel gives it to whatever is opened next.
  */
-final class StubCalls {
+public final class StubCalls {
     /** What an open gives. */
-    static final int FIRST = 3;
+    public static final int FIRST = 3;
 
     private static final int F_SETFL = 4;
 
@@ -25,12 +24,12 @@ final class StubCalls {
         this.highBase = highBase;
     }
 
-    CallTable calls() {
+    public CallTable calls() {
         return table.get();
     }
 
     /** Opens a path at {@code target}, never creating or truncating anything. */
-    void open(String path, int flags, int target) {
+    public void open(String path, int flags, int target) {
         int safe = flags & ~(Fcntl.O_CREAT | Fcntl.O_EXCL | Fcntl.O_TRUNC | Fcntl.O_CLOEXEC | Fcntl.FASYNC)
                 | Fcntl.O_NOCTTY;
         CallTable calls = calls();
@@ -41,22 +40,17 @@ final class StubCalls {
         closeTemporaries();
     }
 
-    void duplicate(int from, int target) {
+    public void duplicate(int from, int target) {
         calls().must("duplicate descriptor " + from, SystemCall.DUP3, from, target, Fcntl.O_CLOEXEC);
     }
 
-    void setStatusFlags(int fd, int flags) {
+    public void setStatusFlags(int fd, int flags) {
         int settable = flags & (Fcntl.O_APPEND | Fcntl.O_NONBLOCK | Fcntl.O_DIRECT | Fcntl.O_NOATIME);
         calls().must("set status flags", SystemCall.FCNTL, fd, F_SETFL, settable);
     }
 
     /** Closes everything between the standard descriptors and the descriptions. */
-    void closeTemporaries() {
+    public void closeTemporaries() {
         calls().must("close temporary descriptors", SystemCall.CLOSE_RANGE, FIRST, highBase - 1, 0);
-    }
-
-    /** For kinds without anything to verify. */
-    static List<io.stasis.engine.Engine.Problem> nothing() {
-        return List.of();
     }
 }

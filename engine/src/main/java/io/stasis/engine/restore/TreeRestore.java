@@ -8,8 +8,10 @@ import io.stasis.engine.Outcome;
 import io.stasis.engine.ProcessKey;
 import io.stasis.engine.RestoreRequest;
 import io.stasis.engine.RestoreSession;
+import io.stasis.engine.kinds.Kinds;
+import io.stasis.engine.resource.DescriptorKind;
 import io.stasis.engine.resource.DescriptorRestore;
-import io.stasis.engine.resource.Outside;
+import io.stasis.engine.resource.outside.Outside;
 import io.stasis.image.PageFile;
 import io.stasis.image.RecordFile;
 import io.stasis.image.model.ComputationImage;
@@ -83,10 +85,14 @@ public final class TreeRestore implements RestoreSession {
     public List<Problem> verify() {
         return attempt("check the image against this host", () -> {
             List<Problem> problems = new ArrayList<>(new RestoreCheck(computation, images.values()).problems());
-            problems.addAll(
-                    new DescriptorRestore(computation, Outside.unknown(request.detached()), scratchFd + 2).verify());
+            problems.addAll(descriptors(Outside.unknown(request.detached())).verify());
             return problems;
         });
+    }
+
+    private DescriptorRestore descriptors(Outside outside) {
+        List<DescriptorKind<?>> kinds = Kinds.forRestore(computation, outside).all();
+        return new DescriptorRestore(computation, kinds, outside.standard(), scratchFd + 2);
     }
 
     @Override
@@ -129,8 +135,7 @@ public final class TreeRestore implements RestoreSession {
         workArea.map(stub.memory(), stub.main(), plan.stubPage() + StubProgram.ROOM);
         kernelMappings.moveAside(stub, plan.workArea(), AddressPlan.WORK_AREA_BYTES, plan.kernelMappings());
         writeSavedFiles();
-        descriptors =
-                new DescriptorRestore(computation, Outside.of(new Pid(stub.pid()), request.detached()), scratchFd + 2);
+        descriptors = descriptors(Outside.of(new Pid(stub.pid()), request.detached()));
         List<Problem> problems = descriptors.verify();
         if (!problems.isEmpty()) {
             throw new EngineException(
@@ -276,7 +281,7 @@ public final class TreeRestore implements RestoreSession {
         return attempt("refill the pipes of process " + process.pid(), () -> {
             long started = System.nanoTime();
             var connections = process.pid() == images.keySet().iterator().next()
-                    ? descriptors.refill(stub.pid())
+                    ? descriptors.complete(stub.pid())
                     : List.<Outcome.Connection>of();
             return new Outcome.Refilled(key(process), connections, started, System.nanoTime());
         });

@@ -12,6 +12,7 @@ import java.util.List;
  * @param pipes pipes and FIFOs with their contents
  * @param sharedObjects memory objects shared between mappings
  * @param terminals terminals outside the tree
+ * @param owners descriptions on which F_SETOWN, F_SETSIG or O_ASYNC was set
  * @param savedFiles small files that were mapped shared and writable, put back when they are missing
  */
 public record ComputationImage(
@@ -22,10 +23,22 @@ public record ComputationImage(
         List<Pipe> pipes,
         List<SharedObject> sharedObjects,
         List<Terminal> terminals,
-        List<SavedFile> savedFiles) {
+        List<SavedFile> savedFiles,
+        List<SignalOwner> owners) {
 
     /** A zombie; {@code waitStatus} is the status word wait4(2) will give to its parent. */
     public record Zombie(ProcessImage.Identity identity, int waitStatus, int[] userIds, int[] groupIds) {}
+
+    /**
+     * Who gets a signal of an open file description, see fcntl(2).
+     *
+     * @param description index of the description
+     * @param type F_OWNER_TID (0), F_OWNER_PID (1) or F_OWNER_PGRP (2)
+     * @param id thread, process or group; 0 for nobody
+     * @param signal F_SETSIG, 0 for SIGIO
+     * @param asynchronous O_ASYNC
+     */
+    public record SignalOwner(int description, int type, int id, int signal, boolean asynchronous) {}
 
     /** A file with its content, at most 1 MiB. */
     public record SavedFile(FileReference file, byte[] content) {}

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.stasis.tests.harness.Account;
 import io.stasis.tests.harness.Await;
+import io.stasis.tests.harness.ProcessTable;
 import io.stasis.tests.harness.Program;
 import io.stasis.tests.harness.Programs;
 import io.stasis.tests.harness.Stasis;
@@ -45,13 +46,17 @@ class UnsupportedResourcesIT {
         "mount-namespace, namespace",
         "network-namespace, namespace",
         "uts-namespace, namespace",
-        "ipc-namespace, namespace"
+        "ipc-namespace, namespace",
+        "pid-namespace, namespace"
     })
     void anUnsupportedResourceIsRefusedByName(String kind, String word) throws IOException {
         var target = stasis.launch(Programs.c("unsupported").with(kind));
         target.checkpoint();
         hold(target);
-        stasis.run("checkpoint", target.name()).expectRefusal(4, word, Long.toString(target.pid()));
+        var refusal = stasis.run("checkpoint", target.name()).expectRefusal(4, word);
+        assertThat(ProcessTable.tree(target.pid()))
+                .as("the sentence names a process of the tree: " + refusal)
+                .anyMatch(pid -> refusal.err().contains(Long.toString(pid)));
         target.awaitMoreTicks();
         stasis.run("checkpoint", target.name(), "--kill").expectRefusal(4, word);
         target.awaitMoreTicks();
@@ -73,6 +78,7 @@ class UnsupportedResourcesIT {
                 "lock",
                 "flock",
                 "lease",
+                "owner",
                 "timer",
                 "proc",
                 "deleted-directory",

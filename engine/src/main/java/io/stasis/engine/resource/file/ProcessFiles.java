@@ -1,6 +1,5 @@
-package io.stasis.engine.resource;
+package io.stasis.engine.resource.file;
 
-import io.stasis.image.model.OpenDescription.OpenFile;
 import io.stasis.linux.Pid;
 import io.stasis.linux.proc.ProcStat;
 import java.util.Set;
@@ -12,10 +11,6 @@ final class ProcessFiles {
     private static final Pattern OF_THREAD = Pattern.compile("/proc/([0-9]+)/task/([0-9]+)(/.*)?");
 
     private ProcessFiles() {}
-
-    static boolean isOfProcess(OpenFile file) {
-        return OF_PROCESS.matcher(file.file().path()).matches();
-    }
 
     /**
      * Whether the file belongs to a process of the tree (a zombie too) and so can be opened again when that exists. Files

@@ -1,23 +1,36 @@
-package io.stasis.engine.resource;
+package io.stasis.engine.resource.event;
 
 import io.stasis.engine.Engine.Problem;
+import io.stasis.engine.resource.Descriptor;
+import io.stasis.engine.resource.DescriptorKind;
+import io.stasis.engine.resource.StubCalls;
 import io.stasis.image.model.OpenDescription.EventPoll;
 import io.stasis.image.model.OpenDescription.Interest;
 import io.stasis.linux.libc.Fcntl;
 import io.stasis.linux.libc.SystemCall;
 import io.stasis.linux.ptrace.CallTable;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Supplier;
 
 /**
  * epoll(7) instances. The kernel knows an interest by descriptor number and open file: it is added again in a process
  * that holds both, when all descriptors are in place. /proc/PID/fdinfo tells number, events and data.
  */
-final class EventPolls implements DescriptorKind<EventPoll> {
+public final class EventPolls implements DescriptorKind<EventPoll> {
     private static final String LINK = "anon_inode:[eventpoll]";
     private static final int EPOLL_CTL_ADD = 1;
+
+    /** Instances that have their interests again. */
+    private final Set<Integer> added = new HashSet<>();
+
+    @Override
+    public Class<EventPoll> type() {
+        return EventPoll.class;
+    }
 
     @Override
     public boolean claims(Descriptor descriptor) {
@@ -59,11 +72,6 @@ final class EventPolls implements DescriptorKind<EventPoll> {
     }
 
     @Override
-    public List<Problem> verify(EventPoll description) {
-        return StubCalls.nothing();
-    }
-
-    @Override
     public void open(EventPoll description, int target, StubCalls stub) {
         CallTable calls = stub.calls();
         int made = calls.must("make an epoll instance", SystemCall.EPOLL_CREATE1, Fcntl.O_CLOEXEC);
@@ -73,7 +81,11 @@ final class EventPolls implements DescriptorKind<EventPoll> {
     }
 
     /** Adds the interests, in the process whose table they refer to. */
-    static void addInterests(EventPoll description, int epoll, Supplier<CallTable> calls) {
+    @Override
+    public void install(EventPoll description, int index, int epoll, int pid, Supplier<CallTable> calls) {
+        if (description.owner() != pid || !added.add(index)) {
+            return;
+        }
         for (Interest interest : description.interests()) {
             CallTable table = calls.get();
             // struct epoll_event is packed: 4 bytes of events, 8 of data.

@@ -1,26 +1,26 @@
-package io.stasis.engine.resource;
+package io.stasis.engine.resource.event;
 
-import io.stasis.engine.Engine.Problem;
+import io.stasis.engine.resource.Descriptor;
+import io.stasis.engine.resource.DescriptorKind;
+import io.stasis.engine.resource.StubCalls;
 import io.stasis.image.model.OpenDescription.EventCounter;
 import io.stasis.linux.libc.Fcntl;
 import io.stasis.linux.libc.SystemCall;
 import io.stasis.linux.ptrace.CallTable;
-import java.util.List;
-import java.util.Optional;
 
 /** eventfd(2): its counter and whether it is a semaphore, from /proc/PID/fdinfo. */
-final class EventCounters implements DescriptorKind<EventCounter> {
+public final class EventCounters implements DescriptorKind<EventCounter> {
     private static final String LINK = "anon_inode:[eventfd]";
     private static final int EFD_SEMAPHORE = 1;
 
     @Override
-    public boolean claims(Descriptor descriptor) {
-        return descriptor.link().equals(LINK);
+    public Class<EventCounter> type() {
+        return EventCounter.class;
     }
 
     @Override
-    public Optional<Problem> problem(Descriptor descriptor) {
-        return Optional.empty();
+    public boolean claims(Descriptor descriptor) {
+        return descriptor.link().equals(LINK);
     }
 
     @Override
@@ -36,11 +36,6 @@ final class EventCounters implements DescriptorKind<EventCounter> {
                 .map(text -> text.equals("1"))
                 .orElse(false);
         return new EventCounter(descriptor.statusFlags(), count, semaphore);
-    }
-
-    @Override
-    public List<Problem> verify(EventCounter description) {
-        return StubCalls.nothing();
     }
 
     @Override

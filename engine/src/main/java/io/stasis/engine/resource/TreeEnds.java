@@ -18,7 +18,7 @@ import java.util.Set;
  * processes cannot be looked into without CAP_SYS_PTRACE: a pipe whose other end is nowhere to be seen counts as
  * leading outside when it is a standard descriptor, and else as closed at the other end.
  */
-final class TreePipes {
+public final class TreeEnds {
     private static final int LAST_STANDARD = 2;
 
     private static final class Ends {
@@ -35,7 +35,7 @@ final class TreePipes {
     private Set<String> heldOutside;
 
     /** @param treePids processes of the tree; may grow */
-    TreePipes(Set<Integer> treePids) {
+    public TreeEnds(Set<Integer> treePids) {
         this.treePids = treePids;
     }
 
@@ -71,13 +71,13 @@ final class TreePipes {
     }
 
     /** Forgets what was read: descriptors may have changed since the survey, which looked at a running tree. */
-    void refresh() {
+    public void refresh() {
         read.clear();
         pipes.clear();
         heldOutside = null;
     }
 
-    boolean leadsOutside(String link) {
+    public boolean leadsOutside(String link) {
         Ends ends = ends(link);
         if (ends.outside == null) {
             ends.outside = !(ends.reader && ends.writer) && isHeldOutside(link, ends);
@@ -132,12 +132,12 @@ final class TreePipes {
     }
 
     /** The standard descriptor of some process of the tree that leads to this pipe; -1 when there is none. */
-    int standardRole(String link) {
+    public int standardRole(String link) {
         return ends(link).standardRole;
     }
 
     /** Processes of the tree that hold an end. */
-    Set<Integer> holders(String link) {
+    public Set<Integer> holders(String link) {
         return Set.copyOf(ends(link).holders);
     }
 }

@@ -1,6 +1,9 @@
-package io.stasis.engine.resource;
+package io.stasis.engine.resource.outside;
 
 import io.stasis.engine.Engine.Problem;
+import io.stasis.engine.resource.Descriptor;
+import io.stasis.engine.resource.DescriptorKind;
+import io.stasis.engine.resource.StubCalls;
 import io.stasis.image.model.ComputationImage;
 import io.stasis.image.model.OpenDescription.Terminal;
 import io.stasis.linux.Pid;
@@ -19,7 +22,7 @@ import java.util.Set;
  * The terminal that the program was started from. It belongs to the world outside: at restart the terminal of the
  * restart command takes its place, or /dev/null in a detached restart. See tty_ioctl(4).
  */
-final class Terminals implements DescriptorKind<Terminal> {
+public final class Terminals implements DescriptorKind<Terminal> {
     private static final int TCGETS2 = 0x802c542a;
     private static final int TIOCGWINSZ = 0x5413;
     private static final int TERMIOS2_BYTES = 44;
@@ -36,13 +39,13 @@ final class Terminals implements DescriptorKind<Terminal> {
     private final Outside outside;
 
     /** For a capture: {@code treePids} may grow. */
-    Terminals(Set<Integer> treePids) {
+    public Terminals(Set<Integer> treePids) {
         this.treePids = treePids;
         this.outside = null;
     }
 
     /** For a restore. */
-    Terminals(Outside outside) {
+    public Terminals(Outside outside) {
         this.treePids = Set.of();
         this.outside = outside;
     }
@@ -59,14 +62,13 @@ final class Terminals implements DescriptorKind<Terminal> {
     }
 
     @Override
-    public boolean claims(Descriptor descriptor) {
-        return isTerminal(descriptor.status()) && !descriptor.isPathOnly();
+    public Class<Terminal> type() {
+        return Terminal.class;
     }
 
     @Override
-    public Optional<Problem> problem(Descriptor descriptor) {
-        // A pseudo-terminal whose master is in the tree is refused on account of the master.
-        return Optional.empty();
+    public boolean claims(Descriptor descriptor) {
+        return isTerminal(descriptor.status()) && !descriptor.isPathOnly();
     }
 
     @Override
@@ -122,7 +124,7 @@ final class Terminals implements DescriptorKind<Terminal> {
     }
 
     /** The terminals found, for the image. */
-    List<ComputationImage.Terminal> terminals() {
+    public List<ComputationImage.Terminal> terminals() {
         return List.copyOf(terminals);
     }
 

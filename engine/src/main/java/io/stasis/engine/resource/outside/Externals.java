@@ -1,31 +1,39 @@
-package io.stasis.engine.resource;
+package io.stasis.engine.resource.outside;
 
 import io.stasis.engine.Engine.Problem;
+import io.stasis.engine.resource.Descriptor;
+import io.stasis.engine.resource.DescriptorKind;
+import io.stasis.engine.resource.StubCalls;
+import io.stasis.engine.resource.TreeEnds;
 import io.stasis.image.model.OpenDescription.External;
 import io.stasis.linux.libc.Fcntl;
 import java.util.List;
-import java.util.Optional;
 
 /**
  * Standard input, output and error that lead out of the tree: a pipe to a pager, a supervisor's socket. At restart the
  * restart command's own descriptor of the same number takes the place, or /dev/null in a detached restart.
  */
-final class Externals implements DescriptorKind<External> {
+public final class Externals implements DescriptorKind<External> {
     private static final int LAST_STANDARD = 2;
 
-    private final TreePipes pipes;
+    private final TreeEnds pipes;
     private final Outside outside;
 
     /** For a capture. */
-    Externals(TreePipes pipes) {
+    public Externals(TreeEnds pipes) {
         this.pipes = pipes;
         this.outside = null;
     }
 
     /** For a restore. */
-    Externals(Outside outside) {
+    public Externals(Outside outside) {
         this.pipes = null;
         this.outside = outside;
+    }
+
+    @Override
+    public Class<External> type() {
+        return External.class;
     }
 
     @Override
@@ -39,11 +47,6 @@ final class Externals implements DescriptorKind<External> {
             return pipes.leadsOutside(descriptor.link()) ? pipes.standardRole(descriptor.link()) : -1;
         }
         return descriptor.status().isSocket() && descriptor.fd() <= LAST_STANDARD ? descriptor.fd() : -1;
-    }
-
-    @Override
-    public Optional<Problem> problem(Descriptor descriptor) {
-        return Optional.empty();
     }
 
     @Override

@@ -1,11 +1,15 @@
-package io.stasis.engine.resource;
+package io.stasis.engine.resource.pipe;
 
 import io.stasis.engine.Engine.Problem;
 import io.stasis.engine.EngineException;
 import io.stasis.engine.Outcome.Connection;
+import io.stasis.engine.resource.Descriptor;
+import io.stasis.engine.resource.DescriptorKind;
+import io.stasis.engine.resource.StubCalls;
+import io.stasis.engine.resource.StubDescriptors;
+import io.stasis.engine.resource.TreeEnds;
 import io.stasis.image.model.ComputationImage.Pipe;
 import io.stasis.image.model.FileReference;
-import io.stasis.image.model.OpenDescription;
 import io.stasis.image.model.OpenDescription.PipeEnd;
 import io.stasis.linux.Errno;
 import io.stasis.linux.Fd;
@@ -25,15 +29,17 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.SortedMap;
 
 /**
  * Pipes and FIFOs, see pipe(7) and fifo(7).
  *
  * <p>Bytes in flight are read with tee(2), which leaves them where they are: nothing has to be put back when the program
  * runs on. In packet mode (O_DIRECT) the boundaries survive the tee and are kept. At restart the stub makes each pipe
- * once, opens all its descriptions, and keeps a writing end of those that had contents until they are refilled.
+ * once and opens all its descriptions; the contents are written when all processes are built.
  */
-final class Pipes implements DescriptorKind<PipeEnd> {
+public final class Pipes implements DescriptorKind<PipeEnd> {
+    private static final int F_SETFL = 4;
     private static final int F_SETPIPE_SZ = 1031;
     private static final int F_GETPIPE_SZ = 1032;
     private static final int FIONREAD = 0x541b;
@@ -57,22 +63,27 @@ final class Pipes implements DescriptorKind<PipeEnd> {
         }
     }
 
-    private final TreePipes tree;
+    private final TreeEnds tree;
     private final Map<String, Integer> indices = new HashMap<>();
     private final List<Captured> captured = new ArrayList<>();
     private final List<Connection> connections = new ArrayList<>();
     private final List<Pipe> pipes;
 
     /** For a capture. */
-    Pipes(TreePipes tree) {
+    public Pipes(TreeEnds tree) {
         this.tree = tree;
         this.pipes = List.of();
     }
 
     /** For a restore of the pipes of an image. */
-    Pipes(List<Pipe> pipes) {
+    public Pipes(List<Pipe> pipes) {
         this.tree = null;
         this.pipes = pipes;
+    }
+
+    @Override
+    public Class<PipeEnd> type() {
+        return PipeEnd.class;
     }
 
     @Override
@@ -104,7 +115,7 @@ final class Pipes implements DescriptorKind<PipeEnd> {
 
     @Override
     public PipeEnd capture(Descriptor descriptor) {
-        String id = isNamed(descriptor) ? descriptor.link() : descriptor.link();
+        String id = descriptor.link();
         int index = indices.computeIfAbsent(id, key -> {
             captured.add(new Captured(key, isNamed(descriptor) ? descriptor.reference() : null));
             return captured.size() - 1;
@@ -178,14 +189,15 @@ final class Pipes implements DescriptorKind<PipeEnd> {
     }
 
     /** Connections seen since the last call. */
-    List<Connection> takeConnections() {
+    @Override
+    public List<Connection> takeConnections() {
         List<Connection> taken = List.copyOf(connections);
         connections.clear();
         return taken;
     }
 
     /** The pipes found, for the image. */
-    List<Pipe> pipes() {
+    public List<Pipe> pipes() {
         return captured.stream()
                 .map(p -> new Pipe(p.path, p.capacity, p.contents, p.packets))
                 .toList();
@@ -210,14 +222,9 @@ final class Pipes implements DescriptorKind<PipeEnd> {
         throw new IllegalStateException("pipes are opened all ends at once, see openAll");
     }
 
-    /**
-     * Makes every pipe with all its descriptions.
-     *
-     * @param refillBase descriptors from here on get a writing end of each pipe that has contents, in the order of
-     *     {@link #withContents}
-     */
-    void openAll(List<OpenDescription> descriptions, int highBase, int refillBase, StubCalls stub) {
-        List<Integer> refilled = withContents();
+    /** Makes every pipe with all its descriptions. */
+    @Override
+    public void openAll(SortedMap<Integer, PipeEnd> byTarget, StubCalls stub) {
         for (int i = 0; i < pipes.size(); i++) {
             Pipe pipe = pipes.get(i);
             if (pipe.path() == null) {
@@ -231,16 +238,12 @@ final class Pipes implements DescriptorKind<PipeEnd> {
                 stub.calls().must("set a pipe's capacity", SystemCall.FCNTL, WRITE_END, F_SETPIPE_SZ, pipe.capacity());
             }
             Set<Integer> unused = new HashSet<>(Set.of(READ_END, WRITE_END));
-            for (int d = 0; d < descriptions.size(); d++) {
-                if (descriptions.get(d) instanceof PipeEnd end && end.pipe() == i) {
-                    openEnd(end, highBase + d, unused, stub);
+            int index = i;
+            byTarget.forEach((target, end) -> {
+                if (end.pipe() == index) {
+                    openEnd(end, target, unused, stub);
                 }
-            }
-            int refill = refilled.indexOf(i);
-            if (refill >= 0) {
-                int packetMode = pipe.packetLengths().length > 0 ? Fcntl.O_DIRECT : 0;
-                reopen(WRITE_END, Fcntl.O_WRONLY | Fcntl.O_NONBLOCK | packetMode, refillBase + refill, stub);
-            }
+            });
             stub.closeTemporaries();
         }
     }
@@ -291,36 +294,28 @@ final class Pipes implements DescriptorKind<PipeEnd> {
         }
     }
 
-    /** Indices of the pipes that have bytes to be put back. */
-    List<Integer> withContents() {
-        List<Integer> indices = new ArrayList<>();
-        for (int i = 0; i < pipes.size(); i++) {
-            if (pipes.get(i).contents().length > 0) {
-                indices.add(i);
-            }
-        }
-        return indices;
-    }
-
-    /** Writes the contents back through the writing ends that a process holds from {@code refillBase} on. */
-    List<Connection> refill(int holder, int refillBase) {
+    /** Writes the contents back: whoever holds a reading end of a pipe can be made to lend a writing one. */
+    @Override
+    public List<Connection> complete(SortedMap<Integer, PipeEnd> byTarget, StubDescriptors stub) {
         List<Connection> done = new ArrayList<>();
-        List<Integer> refilled = withContents();
-        if (refilled.isEmpty()) {
-            return done;
-        }
-        try (Fd pidfd = PidFd.open(new Pid(holder))) {
-            for (int i = 0; i < refilled.size(); i++) {
-                Pipe pipe = pipes.get(refilled.get(i));
-                try (Fd fd = PidFd.getFd(pidfd, refillBase + i)) {
-                    write(fd, pipe);
+        Set<Integer> refilled = new HashSet<>();
+        byTarget.forEach((target, end) -> {
+            Pipe pipe = pipes.get(end.pipe());
+            if (pipe.contents().length > 0 && refilled.add(end.pipe())) {
+                try (Fd writer = stub.reopen(target, Fcntl.O_WRONLY | Fcntl.O_NONBLOCK)) {
+                    if (pipe.packetLengths().length > 0) {
+                        // open(2) knows packet mode for no pipe, fcntl(2) does.
+                        Libc.check(
+                                Libc.call(SystemCall.FCNTL, writer.value(), F_SETFL, Fcntl.O_NONBLOCK | Fcntl.O_DIRECT),
+                                "packet mode of a pipe");
+                    }
+                    write(writer, pipe);
                 }
-                String id = pipe.path() == null
-                        ? "pipe #" + refilled.get(i)
-                        : pipe.path().path();
-                done.add(new Connection(id, pipe.path() == null ? "pipe" : "fifo", pipe.contents().length, List.of()));
+                boolean named = pipe.path() != null;
+                String id = named ? pipe.path().path() : "pipe #" + end.pipe();
+                done.add(new Connection(id, named ? "fifo" : "pipe", pipe.contents().length, List.of()));
             }
-        }
+        });
         return done;
     }
 

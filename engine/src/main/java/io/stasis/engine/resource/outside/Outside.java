@@ -1,5 +1,6 @@
-package io.stasis.engine.resource;
+package io.stasis.engine.resource.outside;
 
+import io.stasis.engine.resource.Descriptor;
 import io.stasis.linux.Pid;
 import io.stasis.linux.proc.ProcStat;
 import java.util.HashSet;

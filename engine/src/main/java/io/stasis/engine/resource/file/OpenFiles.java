@@ -1,6 +1,9 @@
-package io.stasis.engine.resource;
+package io.stasis.engine.resource.file;
 
 import io.stasis.engine.Engine.Problem;
+import io.stasis.engine.resource.Descriptor;
+import io.stasis.engine.resource.DescriptorKind;
+import io.stasis.engine.resource.StubCalls;
 import io.stasis.image.model.OpenDescription.OpenFile;
 import io.stasis.linux.Pid;
 import io.stasis.linux.libc.StatMode;
@@ -15,15 +18,20 @@ import java.util.Set;
  * Regular files, directories and harmless devices, by path: opened again with the same flags and moved to the same
  * offset. Their content is not part of a checkpoint.
  */
-final class OpenFiles implements DescriptorKind<OpenFile> {
+public final class OpenFiles implements DescriptorKind<OpenFile> {
     private static final Set<String> DEVICES =
             Set.of("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom");
 
     private final Set<Integer> treePids;
 
     /** @param treePids processes of the tree, which may grow; empty for a restore */
-    OpenFiles(Set<Integer> treePids) {
+    public OpenFiles(Set<Integer> treePids) {
         this.treePids = treePids;
+    }
+
+    @Override
+    public Class<OpenFile> type() {
+        return OpenFile.class;
     }
 
     @Override
@@ -88,6 +96,12 @@ final class OpenFiles implements DescriptorKind<OpenFile> {
                     0, -1, "open file " + path, "it is now a file of another type", "put the old one back"));
         }
         return List.of();
+    }
+
+    /** A file of /proc/PID exists when the process does. */
+    @Override
+    public boolean isPerProcess(OpenFile description) {
+        return ProcessFiles.isOfProcess(description.file().path());
     }
 
     @Override

@@ -1,6 +1,8 @@
-package io.stasis.engine.resource;
+package io.stasis.engine.resource.socket;
 
-import io.stasis.engine.Engine.Problem;
+import io.stasis.engine.resource.Descriptor;
+import io.stasis.engine.resource.DescriptorKind;
+import io.stasis.engine.resource.StubCalls;
 import io.stasis.image.model.OpenDescription.DeadSocket;
 import io.stasis.linux.Fd;
 import io.stasis.linux.KernelException;
@@ -11,14 +13,12 @@ import io.stasis.linux.libc.PidFd;
 import io.stasis.linux.libc.SystemCall;
 import io.stasis.linux.ptrace.CallTable;
 import java.nio.ByteBuffer;
-import java.util.List;
-import java.util.Optional;
 
 /**
  * Unix stream sockets whose peer is closed, with nothing left to read. Java keeps one, half of a socketpair, to put in the
  * place of descriptors that are being closed. See unix(7).
  */
-final class DeadSockets implements DescriptorKind<DeadSocket> {
+public final class DeadSockets implements DescriptorKind<DeadSocket> {
     private static final int AF_UNIX = 1;
     private static final int SOCK_STREAM = 1;
     private static final int SOL_SOCKET = 1;
@@ -26,6 +26,11 @@ final class DeadSockets implements DescriptorKind<DeadSocket> {
     private static final int SO_DOMAIN = 39;
     private static final int MSG_PEEK_DONTWAIT = 0x42;
     private static final short POLLHUP = 0x10;
+
+    @Override
+    public Class<DeadSocket> type() {
+        return DeadSocket.class;
+    }
 
     @Override
     public boolean claims(Descriptor descriptor) {
@@ -73,18 +78,8 @@ final class DeadSockets implements DescriptorKind<DeadSocket> {
     }
 
     @Override
-    public Optional<Problem> problem(Descriptor descriptor) {
-        return Optional.empty();
-    }
-
-    @Override
     public DeadSocket capture(Descriptor descriptor) {
         return new DeadSocket(descriptor.statusFlags());
-    }
-
-    @Override
-    public List<Problem> verify(DeadSocket description) {
-        return StubCalls.nothing();
     }
 
     @Override

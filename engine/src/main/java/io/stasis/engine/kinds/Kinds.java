@@ -1,0 +1,47 @@
+package io.stasis.engine.kinds;
+
+import io.stasis.engine.resource.DescriptorKind;
+import io.stasis.engine.resource.TreeEnds;
+import io.stasis.engine.resource.event.EventCounters;
+import io.stasis.engine.resource.event.EventPolls;
+import io.stasis.engine.resource.file.OpenFiles;
+import io.stasis.engine.resource.outside.Externals;
+import io.stasis.engine.resource.outside.Outside;
+import io.stasis.engine.resource.outside.Terminals;
+import io.stasis.engine.resource.pipe.Pipes;
+import io.stasis.engine.resource.socket.DeadSockets;
+import io.stasis.image.model.ComputationImage;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * All kinds of open file descriptions.
+ *
+ * @param all in the order in which a capture asks them and a restart opens them
+ */
+public record Kinds(Pipes pipes, Terminals terminals, List<DescriptorKind<?>> all) {
+    /** @param treePids processes of the tree, which may grow */
+    public static Kinds forCapture(Set<Integer> treePids) {
+        TreeEnds ends = new TreeEnds(treePids);
+        return of(new Externals(ends), new Pipes(ends), new Terminals(treePids), treePids);
+    }
+
+    /** @param outside what a restart of the image finds */
+    public static Kinds forRestore(ComputationImage image, Outside outside) {
+        return of(new Externals(outside), new Pipes(image.pipes()), new Terminals(outside), Set.of());
+    }
+
+    private static Kinds of(Externals externals, Pipes pipes, Terminals terminals, Set<Integer> treePids) {
+        return new Kinds(
+                pipes,
+                terminals,
+                List.of(
+                        new OpenFiles(treePids),
+                        externals,
+                        pipes,
+                        terminals,
+                        new EventPolls(),
+                        new EventCounters(),
+                        new DeadSockets()));
+    }
+}
