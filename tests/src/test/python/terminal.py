@@ -146,13 +146,14 @@ for line in sys.stdin:
     if total > 1000: sys.exit(total % 100)
 """
 
+# Short sleeps: Python looks at a signal that came just before a sleep only after it.
 INTERRUPT = """
 import os, signal, time
 n = 0
-print('ready', flush=True)
 while True:
     try:
-        time.sleep(1000)
+        if n == 0: print('ready', flush=True)
+        while True: time.sleep(0.05)
     except KeyboardInterrupt:
         n += 1
         print('interrupted', n, flush=True)
