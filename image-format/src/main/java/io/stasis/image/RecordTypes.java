@@ -59,8 +59,11 @@ final class RecordTypes {
             OpenDescription.EventPoll.class,
             OpenDescription.Interest.class,
             OpenDescription.EventCounter.class,
-            OpenDescription.DeadSocket.class,
-            ComputationImage.SignalOwner.class);
+            OpenDescription.UnixSocket.class,
+            ComputationImage.SignalOwner.class,
+            OpenDescription.SocketFile.class,
+            OpenDescription.SocketOption.class,
+            OpenDescription.SocketMessage.class);
 
     private RecordTypes() {}
 

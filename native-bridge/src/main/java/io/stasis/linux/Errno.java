@@ -30,6 +30,10 @@ public final class Errno {
     public static final int ERANGE = 34;
     public static final int ENAMETOOLONG = 36;
     public static final int ENOSYS = 38;
+    public static final int EADDRINUSE = 98;
+    public static final int EADDRNOTAVAIL = 99;
+    public static final int ENOTCONN = 107;
+    public static final int EINPROGRESS = 115;
 
     private static final String[] NAMES = new String[134];
     private static final String[] TEXTS = new String[134];

@@ -18,11 +18,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 
 /** Finds out, without freezing anything, what in a process cannot be captured. */
 final class Survey {
     /** The parent of all threads of the kernel. */
     private static final int KTHREADD = 2;
+
+    private static final int LOOKS = 20;
 
     private final AddressSpaceReader spaces;
     private final DescriptorCapture descriptors;
@@ -136,11 +139,25 @@ final class Survey {
 
     private static void checkAccess(Pid pid, ProcStatus status) {
         int ours = (int) Libc.call(SystemCall.GETEUID);
-        if (ours != 0 && !ProcFiles.mayTrace(pid)) {
-            throw new EngineException(
-                    EngineException.Kind.ACCESS,
-                    "process " + pid + " belongs to user " + status.uids()[0] + " and this agent runs as user " + ours
-                            + "; run the command as that user, or as root");
+        if (ours == 0) {
+            return;
         }
+        int owner = status.uids()[0];
+        // In the midst of an execve(2) or of its end a process lets nobody look for a moment.
+        for (int look = 0; look < (owner == ours ? LOOKS : 1); look++) {
+            if (ProcFiles.mayTrace(pid)
+                    || ProcStat.find(pid).map(ProcStat::isZombie).orElse(true)) {
+                return;
+            }
+            LockSupport.parkNanos(1_000_000);
+        }
+        throw new EngineException(
+                EngineException.Kind.ACCESS,
+                owner == ours
+                        ? "process " + pid + " does not let user " + ours + " look into it: it runs a program that"
+                                + " changes its user, or made itself undumpable (PR_SET_DUMPABLE); run the command as"
+                                + " root"
+                        : "process " + pid + " belongs to user " + owner + " and this agent runs as user " + ours
+                                + "; run the command as that user, or as root");
     }
 }

@@ -9,7 +9,8 @@ import io.stasis.engine.resource.outside.Externals;
 import io.stasis.engine.resource.outside.Outside;
 import io.stasis.engine.resource.outside.Terminals;
 import io.stasis.engine.resource.pipe.Pipes;
-import io.stasis.engine.resource.socket.DeadSockets;
+import io.stasis.engine.resource.socket.TreeSockets;
+import io.stasis.engine.resource.socket.UnixSockets;
 import io.stasis.image.model.ComputationImage;
 import java.util.List;
 import java.util.Set;
@@ -23,15 +24,22 @@ public record Kinds(Pipes pipes, Terminals terminals, List<DescriptorKind<?>> al
     /** @param treePids processes of the tree, which may grow */
     public static Kinds forCapture(Set<Integer> treePids) {
         TreeEnds ends = new TreeEnds(treePids);
-        return of(new Externals(ends), new Pipes(ends), new Terminals(treePids), treePids);
+        TreeSockets sockets = new TreeSockets(treePids);
+        return of(new Externals(ends, sockets), new Pipes(ends), new Terminals(treePids), treePids, sockets);
     }
 
     /** @param outside what a restart of the image finds */
     public static Kinds forRestore(ComputationImage image, Outside outside) {
-        return of(new Externals(outside), new Pipes(image.pipes()), new Terminals(outside), Set.of());
+        return of(
+                new Externals(outside),
+                new Pipes(image.pipes()),
+                new Terminals(outside),
+                Set.of(),
+                new TreeSockets(Set.of()));
     }
 
-    private static Kinds of(Externals externals, Pipes pipes, Terminals terminals, Set<Integer> treePids) {
+    private static Kinds of(
+            Externals externals, Pipes pipes, Terminals terminals, Set<Integer> treePids, TreeSockets sockets) {
         return new Kinds(
                 pipes,
                 terminals,
@@ -42,6 +50,6 @@ public record Kinds(Pipes pipes, Terminals terminals, List<DescriptorKind<?>> al
                         terminals,
                         new EventPolls(),
                         new EventCounters(),
-                        new DeadSockets()));
+                        new UnixSockets(sockets)));
     }
 }

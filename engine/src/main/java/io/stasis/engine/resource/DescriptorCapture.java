@@ -122,6 +122,13 @@ public final class DescriptorCapture implements AutoCloseable {
         return new Captured(List.copyOf(entries), connections);
     }
 
+    /** The description behind a descriptor of any process, as which this one counts: one on its way through a socket. */
+    private int descriptionOf(Descriptor descriptor) {
+        try (StubDescriptors copies = new StubDescriptors(descriptor.pid())) {
+            return description(descriptor, copies);
+        }
+    }
+
     private int description(Descriptor descriptor, StubDescriptors copies) {
         var likeness = new Likeness(
                 descriptor.status().dev(),
@@ -146,13 +153,15 @@ public final class DescriptorCapture implements AutoCloseable {
                 low = middle + 1;
             }
         }
+        // Known before it is captured: a socket can wait in its own queue.
         int index = descriptions.size();
-        descriptions.add(captureOne(descriptor));
+        descriptions.add(null);
+        alike.add(low, new Known(descriptor.pid(), descriptor.fd(), index));
+        descriptions.set(index, captureOne(descriptor));
         SignalOwner owner = SignalOwners.capture(copies, descriptor.fd(), index, treePids);
         if (owner != null) {
             owners.add(owner);
         }
-        alike.add(low, new Known(descriptor.pid(), descriptor.fd(), index));
         return index;
     }
 
@@ -164,7 +173,7 @@ public final class DescriptorCapture implements AutoCloseable {
         if (problem.isPresent()) {
             throw new io.stasis.engine.UnsupportedResourceException(List.of(problem.get()));
         }
-        return kind.get().capture(descriptor);
+        return kind.get().capture(descriptor, this::descriptionOf);
     }
 
     /** The descriptions found, the hidden ones included, which none of the tables leads to. */
@@ -178,6 +187,7 @@ public final class DescriptorCapture implements AutoCloseable {
         return List.copyOf(descriptions);
     }
 
+    /** Who gets signals of which descriptions. */
     public List<SignalOwner> owners() {
         return List.copyOf(owners);
     }

@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.SortedMap;
 import java.util.function.Supplier;
+import java.util.function.ToIntFunction;
 
 /**
  * One kind of open file description, both directions: whoever adds a kind adds one implementation, a record of {@link
@@ -33,6 +34,15 @@ public interface DescriptorKind<D extends OpenDescription> {
 
     /** Captures the description behind the descriptor of a frozen process; called once for each description. */
     D capture(Descriptor descriptor);
+
+    /**
+     * As {@link #capture(Descriptor)}, for kinds in which other descriptors are on their way.
+     *
+     * @param others captures the description behind such a descriptor, unless it is known, and tells its index
+     */
+    default D capture(Descriptor descriptor, ToIntFunction<Descriptor> others) {
+        return capture(descriptor);
+    }
 
     /** Descriptions that no descriptor leads to but those captured so far need; called until there are no more. */
     default List<D> captureHidden() {

@@ -166,9 +166,9 @@ public final class DescriptorRestore {
     /** Puts bytes in flight back and arms what ticks, when all processes are built. */
     public List<Outcome.Connection> complete(int stubPid) {
         List<Outcome.Connection> connections = new ArrayList<>();
-        try (StubDescriptors stub = new StubDescriptors(stubPid)) {
+        try (StubDescriptors stub = new StubDescriptors(stubPid, highBase)) {
             parts.forEach(part -> connections.addAll(part.complete(stub)));
-            SignalOwners.restore(image.owners(), highBase, stub);
+            SignalOwners.restore(image.owners(), stub);
         }
         return connections;
     }

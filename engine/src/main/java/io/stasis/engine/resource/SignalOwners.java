@@ -86,9 +86,9 @@ final class SignalOwners {
         };
     }
 
-    static void restore(List<SignalOwner> owners, int highBase, StubDescriptors stub) {
+    static void restore(List<SignalOwner> owners, StubDescriptors stub) {
         for (SignalOwner owner : owners) {
-            try (Fd fd = stub.copy(highBase + owner.description())) {
+            try (Fd fd = stub.description(owner.description())) {
                 ByteBuffer buffer = Libc.buffer(8);
                 buffer.putInt(0, owner.type()).putInt(4, owner.id());
                 String whom = "of process, thread or group " + new Tid(owner.id());

@@ -12,11 +12,24 @@ import java.nio.charset.StandardCharsets;
 /** The descriptors of a stopped process, to be used here through copies that share their open file descriptions. */
 public final class StubDescriptors implements AutoCloseable {
     private final Pid pid;
+    private final int base;
     private final Fd pidfd;
 
+    /** Of a process of which single descriptors are wanted. */
     public StubDescriptors(int pid) {
+        this(pid, 0);
+    }
+
+    /** @param base descriptor of the first open file description of an image */
+    StubDescriptors(int pid, int base) {
         this.pid = new Pid(pid);
+        this.base = base;
         this.pidfd = PidFd.open(this.pid);
+    }
+
+    /** A duplicate of what leads to a description of the image; the caller closes it. */
+    public Fd description(int index) {
+        return copy(base + index);
     }
 
     /** A duplicate of the process's descriptor; the caller closes it. */

@@ -20,6 +20,7 @@ import java.util.Set;
  */
 public final class TreeEnds {
     private static final int LAST_STANDARD = 2;
+    private static final int OWN_PID = (int) ProcessHandle.current().pid();
 
     private static final class Ends {
         boolean reader;
@@ -99,7 +100,8 @@ public final class TreeEnds {
     private Set<String> pipesOutside() {
         Set<String> found = new HashSet<>();
         for (int pid : ProcessScan.all()) {
-            if (!isOfTree(pid)) {
+            // What is on its way through a socket is held here while it is looked at.
+            if (pid != OWN_PID && !isOfTree(pid)) {
                 for (int fd : descriptors(pid)) {
                     addPipe(pid, fd, found);
                 }

@@ -21,8 +21,58 @@ public sealed interface OpenDescription {
     /** eventfd(2) with its counter. */
     record EventCounter(int statusFlags, long count, boolean semaphore) implements OpenDescription {}
 
-    /** A connected, unnamed Unix stream socket whose peer is closed and whose queue is empty: it reads end of file. */
-    record DeadSocket(int statusFlags) implements OpenDescription {}
+    /**
+     * A Unix socket, see unix(7).
+     *
+     * @param id inode number: how other sockets of the image name it
+     * @param type SOCK_STREAM (1), SOCK_DGRAM (2) or SOCK_SEQPACKET (5)
+     * @param name bytes of {@code sun_path}: empty for an unnamed socket, a leading zero for an abstract name
+     * @param file what lies at a name that is a path, else null
+     * @param backlog of a listening socket, -1 for any other
+     * @param pending ids of the sockets whose connection waits to be accepted, oldest first
+     * @param peer id of the socket it is connected to, 0 for none in the image
+     * @param peerName name of the peer where that is outside the tree, else empty
+     * @param shutdown 1 when it is shut down for reading, 2 for writing, 3 for both
+     * @param closed whether no descriptor leads to it any more: it only is the other end of one that is open
+     * @param options those of getsockopt(2)
+     * @param queue what it has not read yet, oldest first
+     */
+    record UnixSocket(
+            int statusFlags,
+            long id,
+            int type,
+            byte[] name,
+            SocketFile file,
+            int backlog,
+            long[] pending,
+            long peer,
+            byte[] peerName,
+            int shutdown,
+            boolean closed,
+            java.util.List<SocketOption> options,
+            java.util.List<SocketMessage> queue)
+            implements OpenDescription {}
+
+    /**
+     * The file that bind(2) made.
+     *
+     * @param directory absolute directory that a relative name starts from, empty for an absolute name
+     * @param exists whether the name still led to this socket
+     */
+    record SocketFile(String directory, boolean exists, int mode, int uid, int gid) {}
+
+    /** An option as getsockopt(2) gives it. */
+    record SocketOption(int level, int name, byte[] value) {}
+
+    /**
+     * A datagram, or bytes of a stream that came in one piece.
+     *
+     * @param from sockaddr of the sender, empty for an unnamed one
+     * @param data the bytes
+     * @param descriptions indices of the open file descriptions sent along (SCM_RIGHTS)
+     * @param credentials {@code struct ucred} sent along, empty for none
+     */
+    record SocketMessage(byte[] from, byte[] data, int[] descriptions, byte[] credentials) {}
 
     /** One end of a pipe; {@code pipe} is the index into {@link ComputationImage#pipes()}. */
     record PipeEnd(int statusFlags, int pipe) implements OpenDescription {}

@@ -37,6 +37,7 @@ final class Catalog {
                 Programs.c("descriptors"),
                 Programs.c("pipes"),
                 Programs.c("events"),
+                Programs.c("unixsockets"),
                 Programs.c("forker"),
                 Programs.c("storm"),
                 Programs.c("threadstate"),

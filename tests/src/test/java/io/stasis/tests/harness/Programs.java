@@ -40,6 +40,18 @@ public final class Programs {
         return c(name, name + "-32", "gcc-multilib", "gcc", "-m32", "-static", "-pthread");
     }
 
+    /** Whether this kernel can execute the program at all. Without arguments every program ends at once. */
+    public static boolean runs(Program program) {
+        try {
+            return new ProcessBuilder(program.command()).start().waitFor(10, TimeUnit.SECONDS);
+        } catch (IOException e) {
+            return false; // ENOEXEC
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new AssertionError(e);
+        }
+    }
+
     private static Program c(String source, String target, String debianPackage, String... compiler) {
         Path file = SOURCES.resolve("c/" + source + ".c");
         Path program = BUILT.resolve(target);

@@ -14,6 +14,7 @@ import io.stasis.image.model.OpenDescription;
 import io.stasis.image.model.ProcessImage;
 import io.stasis.tools.StasisCommand;
 import io.stasis.tools.output.Text;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -143,10 +144,23 @@ public final class InspectCommand extends StasisCommand {
             case OpenDescription.EventPoll(int flags, int owner, var interests) ->
                 "epoll of " + interests.size() + " descriptors";
             case OpenDescription.EventCounter(int flags, long count, boolean semaphore) -> "eventfd at " + count;
-            case OpenDescription.DeadSocket(int flags) -> "Unix socket whose peer is gone";
+            case OpenDescription.UnixSocket socket -> unixSocket(socket);
             case OpenDescription.External(int flags, int role, String what) ->
                 what + ", the outside's descriptor " + role;
         };
+    }
+
+    private static String unixSocket(OpenDescription.UnixSocket socket) {
+        String type = switch (socket.type()) {
+            case 1 -> "stream";
+            case 2 -> "datagram";
+            default -> "packet";
+        };
+        String name = new String(socket.name(), StandardCharsets.UTF_8).replace('\0', '@');
+        long bytes = socket.queue().stream().mapToLong(m -> m.data().length).sum();
+        return "Unix " + type + " socket " + socket.id() + (name.isEmpty() ? "" : " " + name)
+                + (socket.backlog() >= 0 ? ", listening" : "")
+                + (socket.peer() != 0 ? ", connected to " + socket.peer() : "") + " (" + bytes + " bytes in flight)";
     }
 
     private static void print(Manifest manifest, List<Map<String, Object>> hosts) {

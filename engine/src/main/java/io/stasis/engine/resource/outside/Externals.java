@@ -5,6 +5,7 @@ import io.stasis.engine.resource.Descriptor;
 import io.stasis.engine.resource.DescriptorKind;
 import io.stasis.engine.resource.StubCalls;
 import io.stasis.engine.resource.TreeEnds;
+import io.stasis.engine.resource.socket.TreeSockets;
 import io.stasis.image.model.OpenDescription.External;
 import io.stasis.linux.libc.Fcntl;
 import java.util.List;
@@ -14,20 +15,21 @@ import java.util.List;
  * restart command's own descriptor of the same number takes the place, or /dev/null in a detached restart.
  */
 public final class Externals implements DescriptorKind<External> {
-    private static final int LAST_STANDARD = 2;
-
     private final TreeEnds pipes;
+    private final TreeSockets sockets;
     private final Outside outside;
 
     /** For a capture. */
-    public Externals(TreeEnds pipes) {
+    public Externals(TreeEnds pipes, TreeSockets sockets) {
         this.pipes = pipes;
+        this.sockets = sockets;
         this.outside = null;
     }
 
     /** For a restore. */
     public Externals(Outside outside) {
         this.pipes = null;
+        this.sockets = null;
         this.outside = outside;
     }
 
@@ -46,7 +48,9 @@ public final class Externals implements DescriptorKind<External> {
         if (descriptor.status().isFifo() && descriptor.link().startsWith("pipe:")) {
             return pipes.leadsOutside(descriptor.link()) ? pipes.standardRole(descriptor.link()) : -1;
         }
-        return descriptor.status().isSocket() && descriptor.fd() <= LAST_STANDARD ? descriptor.fd() : -1;
+        return descriptor.status().isSocket() && sockets.leadsOutside(descriptor)
+                ? sockets.standardRole(descriptor)
+                : -1;
     }
 
     @Override
