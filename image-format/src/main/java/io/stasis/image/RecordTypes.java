@@ -63,7 +63,8 @@ final class RecordTypes {
             ComputationImage.SignalOwner.class,
             OpenDescription.SocketFile.class,
             OpenDescription.SocketOption.class,
-            OpenDescription.SocketMessage.class);
+            OpenDescription.SocketMessage.class,
+            OpenDescription.InetSocket.class);
 
     private RecordTypes() {}
 

@@ -112,9 +112,19 @@ public final class DescriptorRestore {
         return highBase + image.descriptions().size();
     }
 
-    /** Adds the calls, to be run in the stub, that open everything. */
-    public void open(Supplier<CallTable> calls) {
-        StubCalls stub = new StubCalls(calls, highBase);
+    /**
+     * Opens everything in the stub.
+     *
+     * @param calls where calls are added that are run in the stub
+     * @param run runs what was added; the caller runs what is left at the end
+     */
+    public void open(int stubPid, Supplier<CallTable> calls, Runnable run) {
+        StubCalls stub = new StubCalls(calls, highBase, action -> {
+            run.run();
+            try (StubDescriptors descriptors = new StubDescriptors(stubPid, highBase)) {
+                action.accept(descriptors);
+            }
+        });
         // Of the standard descriptors those that are closed are filled, so that an open never gets their number.
         for (int fd = 0; fd < STANDARD; fd++) {
             if (!standard.contains(fd)) {
@@ -133,7 +143,9 @@ public final class DescriptorRestore {
 
     /** Adds the calls, to be run in a process that inherited the stub's table, that leave it with its own. */
     public void install(int pid, Supplier<CallTable> calls, List<DescriptorEntry> entries) {
-        StubCalls own = new StubCalls(calls, highBase);
+        StubCalls own = new StubCalls(calls, highBase, action -> {
+            throw new IllegalStateException("in a process everything is done by calls");
+        });
         Set<Integer> opened = new HashSet<>();
         for (DescriptorEntry entry : entries) {
             if (opened.add(entry.description())) {

@@ -3,6 +3,7 @@ package io.stasis.engine.resource;
 import io.stasis.linux.libc.Fcntl;
 import io.stasis.linux.libc.SystemCall;
 import io.stasis.linux.ptrace.CallTable;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 
 /**
@@ -17,11 +18,24 @@ public final class StubCalls {
 
     private final Supplier<CallTable> table;
     private final int highBase;
+    private final Consumer<Consumer<StubDescriptors>> interlude;
 
-    /** @param table the table to add to, cut into pieces that fit by its owner */
-    StubCalls(Supplier<CallTable> table, int highBase) {
+    /**
+     * @param table the table to add to, cut into pieces that fit by its owner
+     * @param interlude see {@link #then}
+     */
+    StubCalls(Supplier<CallTable> table, int highBase, Consumer<Consumer<StubDescriptors>> interlude) {
         this.table = table;
         this.highBase = highBase;
+        this.interlude = interlude;
+    }
+
+    /**
+     * Lets the calls added so far run, and then does something through the stub's descriptors that calls alone cannot do,
+     * such as trying again. Only in the stub.
+     */
+    public void then(Consumer<StubDescriptors> action) {
+        interlude.accept(action);
     }
 
     public CallTable calls() {

@@ -159,9 +159,12 @@ public final class TreeRestore implements RestoreSession {
         limit.must("close what the stub inherited", SystemCall.CLOSE_RANGE, 3, ~0L & 0xffffffffL, 0);
         stub.run(program);
         makeSharedMemory();
-        Program opens = new Program(workArea.room());
-        descriptors.open(opens::calls);
-        stub.run(opens);
+        Program[] opens = {new Program(workArea.room())};
+        descriptors.open(stub.pid(), () -> opens[0].calls(), () -> {
+            stub.run(opens[0]);
+            opens[0] = new Program(workArea.room());
+        });
+        stub.run(opens[0]);
     }
 
     /** Small files that were mapped shared and have vanished, such as a JVM's performance data. */

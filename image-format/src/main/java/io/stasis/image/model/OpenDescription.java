@@ -61,6 +61,39 @@ public sealed interface OpenDescription {
      */
     record SocketFile(String directory, boolean exists, int mode, int uid, int gid) {}
 
+    /**
+     * A socket of IPv4 or IPv6: tcp(7), udp(7), raw(7).
+     *
+     * @param id inode number: how other sockets of the image name it
+     * @param local sockaddr of this end, of port 0 when it is not bound
+     * @param remote sockaddr of the other end, empty when it is not connected
+     * @param state tcp(7) state: TCP_ESTABLISHED (1) and so on; TCP_CLOSE (7) for what is no TCP
+     * @param backlog of a listening socket, -1 for any other
+     * @param peer id of the socket at the other end, 0 for none in the image
+     * @param pending whether its connection waits to be accepted by a socket of the image
+     * @param closed whether no descriptor leads to it any more: it only is the other end of one that is open
+     * @param options those of getsockopt(2)
+     * @param received what it has not read yet: datagrams, or one piece of a stream
+     * @param unsent what it has written to a stream and the other end has not received
+     */
+    record InetSocket(
+            int statusFlags,
+            long id,
+            int family,
+            int type,
+            int protocol,
+            byte[] local,
+            byte[] remote,
+            int state,
+            int backlog,
+            long peer,
+            boolean pending,
+            boolean closed,
+            java.util.List<SocketOption> options,
+            java.util.List<SocketMessage> received,
+            byte[] unsent)
+            implements OpenDescription {}
+
     /** An option as getsockopt(2) gives it. */
     record SocketOption(int level, int name, byte[] value) {}
 
