@@ -63,7 +63,11 @@ final class RecordTypes {
             ComputationImage.SignalOwner.class,
             OpenDescription.SocketFile.class,
             OpenDescription.SocketOption.class,
-            OpenDescription.SocketMessage.class);
+            OpenDescription.SocketMessage.class,
+            ComputationImage.NamelessFile.class,
+            MemoryImage.Backing.MappedNamelessFile.class,
+            MemoryImage.Backing.Detached.class,
+            OpenDescription.OpenNamelessFile.class);
 
     private RecordTypes() {}
 

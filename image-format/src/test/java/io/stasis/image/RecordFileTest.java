@@ -62,7 +62,8 @@ class RecordFileTest {
                 List.of(),
                 List.of(),
                 List.of(),
-                List.of(new ComputationImage.SignalOwner(1, 2, 3, 4, true)));
+                List.of(new ComputationImage.SignalOwner(1, 2, 3, 4, true)),
+                List.of(new ComputationImage.NamelessFile(fifo, 5, -1, true, 15, "alpha/file-0.pages")));
     }
 
     private void write(byte[] payload) throws IOException {

@@ -2,6 +2,8 @@ package io.stasis.engine.capture;
 
 import io.stasis.engine.Engine.Problem;
 import io.stasis.engine.EngineException;
+import io.stasis.engine.resource.file.InodeContent;
+import io.stasis.engine.resource.file.NamelessFiles;
 import io.stasis.image.model.ComputationImage.SavedFile;
 import io.stasis.image.model.FileReference;
 import io.stasis.image.model.MemoryImage.Backing;
@@ -19,6 +21,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -34,13 +37,16 @@ final class AddressSpaceReader {
     private static final long SAVED_FILE_BYTES = 1 << 20;
     private static final Set<String> KERNEL = Set.of("[vdso]", "[vvar]", "[vvar_vclock]");
     private static final String SHARED_ANONYMOUS = "/dev/zero";
+    /** What the kernel maps as files of its own, with content that cannot be read or written as a file's. */
+    private static final Set<String> SPECIAL =
+            Set.of("/[aio]", "/anon_hugepage", "/secretmem", "/drm mm object", "/i915");
 
     /** One object of shared memory and how much of it is mapped somewhere. */
     static final class SharedObjectInfo {
         final int index;
+        final InodeContent content = new InodeContent();
+        /** In bytes, as far as it is mapped. */
         long size;
-        int pid;
-        final List<long[]> mapped = new ArrayList<>(); // {pid, address, offset, length}
 
         SharedObjectInfo(int index) {
             this.index = index;
@@ -49,10 +55,16 @@ final class AddressSpaceReader {
 
     private record Inode(int major, int minor, long inode) {}
 
+    private final NamelessFiles namelessFiles;
     private final Map<Inode, SharedObjectInfo> shared = new HashMap<>();
     private final List<SharedObjectInfo> objects = new ArrayList<>();
     private final Map<String, FileReference> files = new HashMap<>();
     private final Map<String, SavedFile> saved = new LinkedHashMap<>();
+
+    /** @param namelessFiles those of the tree, which those of mappings are added to */
+    AddressSpaceReader(NamelessFiles namelessFiles) {
+        this.namelessFiles = namelessFiles;
+    }
 
     /** Everything in the address space that a checkpoint refuses. Freezes nothing. */
     List<Problem> problems(Pid pid) {
@@ -62,18 +74,13 @@ final class AddressSpaceReader {
             String name = "mapping " + Long.toHexString(mapping.start()) + " of " + path;
             if (path.startsWith("/SYSV")) {
                 problems.add(problem(pid, name, "System V shared memory is not supported", "use mmap or POSIX shm"));
-            } else if (path.startsWith("/memfd:")) {
-                problems.add(problem(pid, name, "memory of memfd_create is not supported", "use a file"));
-            } else if (path.equals("/[aio]") || path.startsWith("anon_inode:") || path.startsWith("socket:")) {
+            } else if (SPECIAL.contains(path) || path.startsWith("anon_inode:") || path.startsWith("socket:")) {
                 problems.add(problem(pid, name, "the kernel's own memory object is not supported", "close it first"));
             } else if (path.startsWith("/dev/") && !path.equals(SHARED_ANONYMOUS) && !path.startsWith("/dev/shm/")) {
                 problems.add(problem(pid, name, "device memory is not supported", "close the device first"));
             } else if (mapping.deleted() && !path.equals(SHARED_ANONYMOUS)) {
-                problems.add(problem(
-                        pid,
-                        name,
-                        "the mapped file was deleted",
-                        "keep the file, or restart the program with the new" + " version"));
+                NamelessFiles.problem(pid, mapping)
+                        .ifPresent(reason -> problems.add(problem(pid, name, reason, "keep the file, or run as root")));
             }
         }
         return problems;
@@ -117,8 +124,19 @@ final class AddressSpaceReader {
                         return created;
                     });
             object.size = Math.max(object.size, info.offset() + info.end() - info.start());
-            object.mapped.add(new long[] {pid.value(), info.start(), info.offset(), info.end() - info.start()});
+            object.content.addMapping(pid, info);
             return new Backing.SharedMemory(object.index, info.offset());
+        }
+        if (info.deleted()) {
+            Optional<String> name = NamelessFiles.otherName(pid, info);
+            if (name.isEmpty() && !info.shared() && !InodeContent.canBeOpened(pid, info)) {
+                return new Backing.Detached();
+            }
+            if (name.isEmpty()) {
+                return new Backing.MappedNamelessFile(
+                        namelessFiles.of(pid, info).index(), info.offset());
+            }
+            path = name.get();
         }
         FileReference file = file(pid, path);
         if (info.shared() && info.hasVmFlag("mw")) {

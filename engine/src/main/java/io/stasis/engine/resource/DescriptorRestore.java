@@ -109,12 +109,32 @@ public final class DescriptorRestore {
 
     /** One above the highest descriptor that the stub will use. */
     public int end() {
+        return namelessBase() + image.namelessFiles().size();
+    }
+
+    /** The stub's descriptor of the first file without a path, which {@link StubCalls#namelessFile} opens again. */
+    public int namelessBase() {
         return highBase + image.descriptions().size();
     }
 
-    /** Adds the calls, to be run in the stub, that open everything. */
+    /** As {@link StubCalls#namelessFile}, good in every process until its own table is in place. */
+    public String namelessFile(int index) {
+        return calls(() -> null).namelessFile(index);
+    }
+
+    /** The stub's table, for whoever opens more in it. */
+    public StubCalls calls(Supplier<CallTable> table) {
+        return new StubCalls(table, highBase, namelessBase());
+    }
+
+    /** Adds the calls, to be run in the stub, that open everything; files without a path are there already. */
     public void open(Supplier<CallTable> calls) {
-        StubCalls stub = new StubCalls(calls, highBase);
+        StubCalls stub = calls(calls);
+        parts.forEach(part -> part.open(stub));
+    }
+
+    /** Adds the calls, to be run in the stub before all else, that fill its table as {@link StubCalls} wants it. */
+    public void prepare(Supplier<CallTable> calls) {
         // Of the standard descriptors those that are closed are filled, so that an open never gets their number.
         for (int fd = 0; fd < STANDARD; fd++) {
             if (!standard.contains(fd)) {
@@ -128,12 +148,11 @@ public final class DescriptorRestore {
                         0);
             }
         }
-        parts.forEach(part -> part.open(stub));
     }
 
     /** Adds the calls, to be run in a process that inherited the stub's table, that leave it with its own. */
     public void install(int pid, Supplier<CallTable> calls, List<DescriptorEntry> entries) {
-        StubCalls own = new StubCalls(calls, highBase);
+        StubCalls own = calls(calls);
         Set<Integer> opened = new HashSet<>();
         for (DescriptorEntry entry : entries) {
             if (opened.add(entry.description())) {

@@ -11,6 +11,8 @@ import io.stasis.engine.RestoreSession;
 import io.stasis.engine.kinds.Kinds;
 import io.stasis.engine.resource.DescriptorKind;
 import io.stasis.engine.resource.DescriptorRestore;
+import io.stasis.engine.resource.StubDescriptors;
+import io.stasis.engine.resource.file.NamelessFileRestore;
 import io.stasis.engine.resource.outside.Outside;
 import io.stasis.image.PageFile;
 import io.stasis.image.RecordFile;
@@ -59,6 +61,7 @@ public final class TreeRestore implements RestoreSession {
     private AddressPlan plan;
     private WorkArea workArea;
     private DescriptorRestore descriptors;
+    private NamelessFileRestore namelessFiles;
     private Path stubPath;
     private RestoredProcess stub;
     private Tracee seizedStub;
@@ -160,8 +163,15 @@ public final class TreeRestore implements RestoreSession {
         stub.run(program);
         makeSharedMemory();
         Program opens = new Program(workArea.room());
+        descriptors.prepare(opens::calls);
+        namelessFiles = new NamelessFileRestore(
+                computation.namelessFiles(), descriptors.namelessBase(), request.workDirectory());
+        namelessFiles.create(descriptors.calls(opens::calls));
         descriptors.open(opens::calls);
         stub.run(opens);
+        try (StubDescriptors copies = new StubDescriptors(stub.pid())) {
+            namelessFiles.fill(copies, request.generation());
+        }
     }
 
     /** Small files that were mapped shared and have vanished, such as a JVM's performance data. */
@@ -187,7 +197,7 @@ public final class TreeRestore implements RestoreSession {
         for (int i = 0; i < computation.sharedObjects().size(); i++) {
             var object = computation.sharedObjects().get(i);
             long address = plan.sharedObjects().get(i);
-            Path file = request.generation().resolve(object.pageFile());
+            Path file = PageFile.inside(request.generation(), object.pageFile());
             List<PageFile.Run> runs;
             try (PageFile pages = PageFile.open(file)) {
                 runs = pages.runs();
@@ -280,9 +290,13 @@ public final class TreeRestore implements RestoreSession {
     public Outcome.Refilled refill(ProcessKey process) {
         return attempt("refill the pipes of process " + process.pid(), () -> {
             long started = System.nanoTime();
-            var connections = process.pid() == images.keySet().iterator().next()
-                    ? descriptors.complete(stub.pid())
-                    : List.<Outcome.Connection>of();
+            List<Outcome.Connection> connections = List.of();
+            if (process.pid() == images.keySet().iterator().next()) {
+                connections = descriptors.complete(stub.pid());
+                try (StubDescriptors copies = new StubDescriptors(stub.pid())) {
+                    namelessFiles.finish(copies);
+                }
+            }
             return new Outcome.Refilled(key(process), connections, started, System.nanoTime());
         });
     }

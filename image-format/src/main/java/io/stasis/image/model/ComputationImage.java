@@ -14,6 +14,7 @@ import java.util.List;
  * @param terminals terminals outside the tree
  * @param owners descriptions on which F_SETOWN, F_SETSIG or O_ASYNC was set
  * @param savedFiles small files that were mapped shared and writable, put back when they are missing
+ * @param namelessFiles regular files without a path that are open or mapped; an index here is an identity
  */
 public record ComputationImage(
         int root,
@@ -24,7 +25,8 @@ public record ComputationImage(
         List<SharedObject> sharedObjects,
         List<Terminal> terminals,
         List<SavedFile> savedFiles,
-        List<SignalOwner> owners) {
+        List<SignalOwner> owners,
+        List<NamelessFile> namelessFiles) {
 
     /** A zombie; {@code waitStatus} is the status word wait4(2) will give to its parent. */
     public record Zombie(ProcessImage.Identity identity, int waitStatus, int[] userIds, int[] groupIds) {}
@@ -39,6 +41,18 @@ public record ComputationImage(
      * @param asynchronous O_ASYNC
      */
     public record SignalOwner(int description, int type, int id, int signal, boolean asynchronous) {}
+
+    /**
+     * A regular file that no path leads to, with its content: unlinked (inode(7)), made by O_TMPFILE or memfd_create(2).
+     *
+     * @param file its last path; "/memfd:NAME" for memfd_create; "#INODE" as the name of one that O_TMPFILE made
+     * @param user st_uid, -1 when it is not known
+     * @param group st_gid, -1 when it is not known
+     * @param memory whether memfd_create made it
+     * @param seals F_GET_SEALS of fcntl(2), 0 where there can be none
+     * @param pageFile page file with its bytes by file offset, relative to the generation directory
+     */
+    public record NamelessFile(FileReference file, int user, int group, boolean memory, int seals, String pageFile) {}
 
     /** A file with its content, at most 1 MiB. */
     public record SavedFile(FileReference file, byte[] content) {}

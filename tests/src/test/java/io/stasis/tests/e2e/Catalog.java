@@ -35,6 +35,7 @@ final class Catalog {
                 Programs.c("sessions"),
                 Programs.c("zombies"),
                 Programs.c("descriptors"),
+                Programs.c("nameless"),
                 Programs.c("pipes"),
                 Programs.c("events"),
                 Programs.c("unixsockets"),

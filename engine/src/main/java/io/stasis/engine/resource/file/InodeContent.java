@@ -1,0 +1,91 @@
+package io.stasis.engine.resource.file;
+
+import io.stasis.linux.Errno;
+import io.stasis.linux.Fd;
+import io.stasis.linux.KernelException;
+import io.stasis.linux.Pid;
+import io.stasis.linux.libc.Fcntl;
+import io.stasis.linux.libc.Libc;
+import io.stasis.linux.libc.SystemCall;
+import io.stasis.linux.proc.FileStatus;
+import io.stasis.linux.proc.MappingInfo;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Where the bytes of an inode that no path leads to can be read while the tree is frozen: through the links of
+ * /proc/PID/fd and /proc/PID/map_files, see proc(5), or else through the memory of whoever maps it.
+ *
+ * <p>A link is opened once more, so that no offset of the program moves and, where the kernel permits it, no access time
+ * changes. Links of map_files can be followed with CAP_CHECKPOINT_RESTORE only.
+ */
+public final class InodeContent {
+    /** A shared mapping of {@code length} bytes at {@code offset} of the file. */
+    public record Mapped(int pid, long address, long offset, long length) {}
+
+    private final List<String> links = new ArrayList<>();
+    private final List<Mapped> mappings = new ArrayList<>();
+
+    void addDescriptor(int pid, int fd) {
+        links.addFirst("/proc/" + pid + "/fd/" + fd);
+    }
+
+    public void addMapping(Pid pid, MappingInfo info) {
+        if (links.isEmpty()) {
+            links.add(link(pid, info));
+        }
+        if (info.shared()) {
+            mappings.add(new Mapped(pid.value(), info.start(), info.offset(), info.size()));
+        }
+    }
+
+    private static String link(Pid pid, MappingInfo info) {
+        return "/proc/" + pid + "/map_files/" + Long.toHexString(info.start()) + "-" + Long.toHexString(info.end());
+    }
+
+    /** Whether we have the privilege to open the file behind a mapping. */
+    public static boolean canBeOpened(Pid pid, MappingInfo info) {
+        return status(pid, info).isPresent();
+    }
+
+    /** What the file behind a mapping is; empty without the privilege to follow its link. */
+    static Optional<FileStatus> status(Pid pid, MappingInfo info) {
+        try {
+            return Optional.of(FileStatus.of(link(pid, info))).filter(FileStatus::exists);
+        } catch (KernelException e) {
+            return Optional.empty();
+        }
+    }
+
+    /** The file open for reading, to be closed by the caller; empty when it can only be read as memory. */
+    public Optional<Fd> open() {
+        for (String link : links) {
+            long fd = open(link, Fcntl.O_NOATIME);
+            if (fd == -Errno.EPERM) {
+                fd = open(link, 0); // for owners only
+            }
+            if (fd >= 0) {
+                return Optional.of(new Fd((int) fd));
+            }
+        }
+        return Optional.empty();
+    }
+
+    /** O_NONBLOCK for a file that somebody holds a lease on. */
+    private static long open(String link, int flags) {
+        ByteBuffer path = Libc.string(link);
+        return Libc.call(
+                SystemCall.OPENAT,
+                Fcntl.AT_FDCWD,
+                Libc.address(path),
+                Fcntl.O_RDONLY | Fcntl.O_CLOEXEC | Fcntl.O_NONBLOCK | flags,
+                0);
+    }
+
+    /** All shared mappings of it in the tree. */
+    public List<Mapped> mappings() {
+        return List.copyOf(mappings);
+    }
+}
