@@ -67,7 +67,8 @@ final class RecordTypes {
             ComputationImage.NamelessFile.class,
             MemoryImage.Backing.MappedNamelessFile.class,
             MemoryImage.Backing.Detached.class,
-            OpenDescription.OpenNamelessFile.class);
+            OpenDescription.OpenNamelessFile.class,
+            ComputationImage.Segment.class);
 
     private RecordTypes() {}
 

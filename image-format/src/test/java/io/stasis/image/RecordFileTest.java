@@ -63,7 +63,8 @@ class RecordFileTest {
                 List.of(),
                 List.of(),
                 List.of(new ComputationImage.SignalOwner(1, 2, 3, 4, true)),
-                List.of(new ComputationImage.NamelessFile(fifo, 5, -1, true, 15, "alpha/file-0.pages")));
+                List.of(new ComputationImage.NamelessFile(fifo, 5, -1, true, 15, "alpha/file-0.pages")),
+                List.of(new ComputationImage.Segment(0, true, 32769, 0x4d2, 4097, 01600, 5, -1)));
     }
 
     private void write(byte[] payload) throws IOException {

@@ -104,7 +104,8 @@ final class ImageWriter {
             String name = "shared-" + object.index + ".pages";
             Optional<Fd> opened = object.content.open();
             try (PageFile.Writer writer = PageFile.create(path(name))) {
-                contents(frozen).write(object.content, opened, writer);
+                long size = contents(frozen).write(object.content, opened, writer);
+                object.size = Math.max(object.size, size);
                 addFile(name, writer.finish());
             } finally {
                 opened.ifPresent(Fd::close);

@@ -187,7 +187,8 @@ public final class TreeCheckpoint implements CheckpointSession {
                     kinds.terminals().terminals(),
                     spaces.savedFiles(),
                     descriptors.owners(),
-                    nameless);
+                    nameless,
+                    spaces.segments());
             image().writeTree(computation);
             return new Outcome.Finished(
                     frozen.keySet().iterator().next(),
@@ -293,5 +294,6 @@ public final class TreeCheckpoint implements CheckpointSession {
         }
         frozen.clear();
         descriptors.close();
+        kinds.namelessFiles().close();
     }
 }

@@ -13,6 +13,7 @@ import io.stasis.engine.resource.DescriptorKind;
 import io.stasis.engine.resource.DescriptorRestore;
 import io.stasis.engine.resource.StubDescriptors;
 import io.stasis.engine.resource.file.NamelessFileRestore;
+import io.stasis.engine.resource.ipc.SharedSegments;
 import io.stasis.engine.resource.outside.Outside;
 import io.stasis.image.PageFile;
 import io.stasis.image.RecordFile;
@@ -57,6 +58,7 @@ public final class TreeRestore implements RestoreSession {
     private final ComputationImage computation;
     private final Map<Integer, ProcessImage> images = new LinkedHashMap<>();
     private final KernelMappings kernelMappings = new KernelMappings();
+    private final SharedSegments segments;
     private final int scratchFd;
     private AddressPlan plan;
     private WorkArea workArea;
@@ -73,6 +75,7 @@ public final class TreeRestore implements RestoreSession {
         this.request = request;
         Path host = request.generation().resolve(request.imageHost());
         this.computation = RecordFile.read(host.resolve("tree.record"), ComputationImage.class);
+        this.segments = new SharedSegments(computation.segments());
         int highest = FIRST_HIGH_DESCRIPTOR;
         for (int pid : computation.processes()) {
             ProcessImage image = RecordFile.read(host.resolve(pid + ".process"), ProcessImage.class);
@@ -89,6 +92,7 @@ public final class TreeRestore implements RestoreSession {
         return attempt("check the image against this host", () -> {
             List<Problem> problems = new ArrayList<>(new RestoreCheck(computation, images.values()).problems());
             problems.addAll(descriptors(Outside.unknown(request.detached())).verify());
+            problems.addAll(SharedSegments.verify(computation));
             return problems;
         });
     }
@@ -204,15 +208,17 @@ public final class TreeRestore implements RestoreSession {
             }
             Program program = new Program(workArea.room());
             CallTable calls = program.calls();
-            calls.must(
-                    "make shared memory",
-                    SystemCall.MMAP,
-                    address,
-                    AddressPlan.pages(object.size()),
-                    PROT_READ_WRITE,
-                    MAP_SHARED_ANONYMOUS_FIXED_NOREPLACE,
-                    -1,
-                    0);
+            if (!segments.attach(i, address, stub::run)) {
+                calls.must(
+                        "make shared memory",
+                        SystemCall.MMAP,
+                        address,
+                        AddressPlan.pages(object.size()),
+                        PROT_READ_WRITE,
+                        MAP_SHARED_ANONYMOUS_FIXED_NOREPLACE,
+                        -1,
+                        0);
+            }
             int opened = calls.must(
                     "open " + file,
                     SystemCall.OPENAT,
@@ -234,7 +240,9 @@ public final class TreeRestore implements RestoreSession {
             }
             program.calls().must("close page files", SystemCall.CLOSE_RANGE, 3, scratchFd, 0);
             stub.run(program);
+            segments.filled(i, address, stub::run);
         }
+        segments.finish();
     }
 
     @Override
@@ -319,6 +327,7 @@ public final class TreeRestore implements RestoreSession {
             // From here on the death of the agent lets everything go instead of killing it: all of it or nothing.
             tree.all().forEach(process -> process.threads().forEach(thread -> thread.setOptions(0)));
             released = true;
+            segments.keep();
             List<Outcome.Released> outcomes = new ArrayList<>();
             // Children first: a parent must not see a child that is about to stop running.
             for (ProcessBuilder builder : builders.reversed()) {
@@ -410,6 +419,7 @@ public final class TreeRestore implements RestoreSession {
                 seizedStub.reap();
             }
         } finally {
+            segments.close();
             if (stubPath != null) {
                 try {
                     Files.deleteIfExists(stubPath);

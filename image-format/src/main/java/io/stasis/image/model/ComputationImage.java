@@ -15,6 +15,7 @@ import java.util.List;
  * @param owners descriptions on which F_SETOWN, F_SETSIG or O_ASYNC was set
  * @param savedFiles small files that were mapped shared and writable, put back when they are missing
  * @param namelessFiles regular files without a path that are open or mapped; an index here is an identity
+ * @param segments which of the shared objects are System V shared memory
  */
 public record ComputationImage(
         int root,
@@ -26,7 +27,8 @@ public record ComputationImage(
         List<Terminal> terminals,
         List<SavedFile> savedFiles,
         List<SignalOwner> owners,
-        List<NamelessFile> namelessFiles) {
+        List<NamelessFile> namelessFiles,
+        List<Segment> segments) {
 
     /** A zombie; {@code waitStatus} is the status word wait4(2) will give to its parent. */
     public record Zombie(ProcessImage.Identity identity, int waitStatus, int[] userIds, int[] groupIds) {}
@@ -53,6 +55,18 @@ public record ComputationImage(
      * @param pageFile page file with its bytes by file offset, relative to the generation directory
      */
     public record NamelessFile(FileReference file, int user, int group, boolean memory, int seals, String pageFile) {}
+
+    /**
+     * A System V shared memory segment, see shmctl(2).
+     *
+     * @param object the shared object that has its content and that mappings refer to
+     * @param readOnly the object stands for mappings attached with SHM_RDONLY; another may stand for the others
+     * @param id shmid
+     * @param key IPC_PRIVATE (0) also for a removed one
+     * @param size shm_segsz in bytes
+     * @param mode permissions, SHM_DEST (01000: removed) and SHM_LOCKED (02000)
+     */
+    public record Segment(int object, boolean readOnly, int id, int key, long size, int mode, int user, int group) {}
 
     /** A file with its content, at most 1 MiB. */
     public record SavedFile(FileReference file, byte[] content) {}

@@ -36,6 +36,7 @@ final class Catalog {
                 Programs.c("zombies"),
                 Programs.c("descriptors"),
                 Programs.c("nameless"),
+                Programs.c("segments"),
                 Programs.c("pipes"),
                 Programs.c("events"),
                 Programs.c("unixsockets"),

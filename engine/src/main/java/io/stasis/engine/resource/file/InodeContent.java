@@ -21,15 +21,25 @@ import java.util.Optional;
  * <p>A link is opened once more, so that no offset of the program moves and, where the kernel permits it, no access time
  * changes. Links of map_files can be followed with CAP_CHECKPOINT_RESTORE only.
  */
-public final class InodeContent {
+public final class InodeContent implements AutoCloseable {
     /** A shared mapping of {@code length} bytes at {@code offset} of the file. */
     public record Mapped(int pid, long address, long offset, long length) {}
 
     private final List<String> links = new ArrayList<>();
     private final List<Mapped> mappings = new ArrayList<>();
+    private FileStatus identity;
+    private Fd held;
 
-    void addDescriptor(int pid, int fd) {
-        links.addFirst("/proc/" + pid + "/fd/" + fd);
+    /** @param status what the file is, for a look whether a link still leads to it */
+    void addDescriptor(int pid, int fd, FileStatus status) {
+        identity = status;
+        String link = "/proc/" + pid + "/fd/" + fd;
+        links.addFirst(link);
+        if (pid == ProcessHandle.current().pid() && held == null) {
+            // On its way through a socket and with us for a moment only.
+            long own = open(link, 0);
+            held = own < 0 ? null : new Fd((int) own);
+        }
     }
 
     public void addMapping(Pid pid, MappingInfo info) {
@@ -61,14 +71,21 @@ public final class InodeContent {
 
     /** The file open for reading, to be closed by the caller; empty when it can only be read as memory. */
     public Optional<Fd> open() {
+        if (held != null) {
+            links.addFirst("/proc/self/fd/" + held.value());
+        }
         for (String link : links) {
             long fd = open(link, Fcntl.O_NOATIME);
             if (fd == -Errno.EPERM) {
                 fd = open(link, 0); // for owners only
             }
-            if (fd >= 0) {
+            if (fd < 0) {
+                continue;
+            }
+            if (identity == null || FileStatus.ofFd((int) fd).isSameFileAs(identity)) {
                 return Optional.of(new Fd((int) fd));
             }
+            new Fd((int) fd).close();
         }
         return Optional.empty();
     }
@@ -82,6 +99,14 @@ public final class InodeContent {
                 Libc.address(path),
                 Fcntl.O_RDONLY | Fcntl.O_CLOEXEC | Fcntl.O_NONBLOCK | flags,
                 0);
+    }
+
+    @Override
+    public void close() {
+        if (held != null) {
+            held.close();
+            held = null;
+        }
     }
 
     /** All shared mappings of it in the tree. */

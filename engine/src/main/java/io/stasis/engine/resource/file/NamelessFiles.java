@@ -27,7 +27,7 @@ import java.util.Optional;
  *
  * <p>Whoever outside the tree shares such a file goes on with the old one when the tree is restarted.
  */
-public final class NamelessFiles {
+public final class NamelessFiles implements AutoCloseable {
     static final String MEMORY = "/memfd:";
 
     private static final int PRIVATE_MODE = 0600;
@@ -69,7 +69,7 @@ public final class NamelessFiles {
         FileStatus status = descriptor.status();
         Found file = find(status.dev(), status.ino(), path);
         if (!descriptor.isPathOnly()) {
-            file.content.addDescriptor(descriptor.pid(), descriptor.fd());
+            file.content.addDescriptor(descriptor.pid(), descriptor.fd(), status);
         }
         return file;
     }
@@ -94,6 +94,11 @@ public final class NamelessFiles {
 
     public List<Found> found() {
         return List.copyOf(found);
+    }
+
+    @Override
+    public void close() {
+        found.forEach(file -> file.content.close());
     }
 
     /**
