@@ -68,7 +68,8 @@ final class RecordTypes {
             MemoryImage.Backing.MappedNamelessFile.class,
             MemoryImage.Backing.Detached.class,
             OpenDescription.OpenNamelessFile.class,
-            ComputationImage.Segment.class);
+            ComputationImage.Segment.class,
+            ComputationImage.FileLock.class);
 
     private RecordTypes() {}
 

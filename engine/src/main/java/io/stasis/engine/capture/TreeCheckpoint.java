@@ -188,7 +188,8 @@ public final class TreeCheckpoint implements CheckpointSession {
                     spaces.savedFiles(),
                     descriptors.owners(),
                     nameless,
-                    spaces.segments());
+                    spaces.segments(),
+                    descriptors.locks());
             image().writeTree(computation);
             return new Outcome.Finished(
                     frozen.keySet().iterator().next(),

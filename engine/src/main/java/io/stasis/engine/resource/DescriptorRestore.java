@@ -4,6 +4,7 @@ import io.stasis.engine.Engine.Problem;
 import io.stasis.engine.EngineException;
 import io.stasis.engine.Outcome;
 import io.stasis.image.model.ComputationImage;
+import io.stasis.image.model.ComputationImage.FileLock;
 import io.stasis.image.model.DescriptorEntry;
 import io.stasis.image.model.OpenDescription;
 import io.stasis.linux.libc.Fcntl;
@@ -180,6 +181,15 @@ public final class DescriptorRestore {
             }
         }
         calls.get().must("close the stub's descriptors", SystemCall.CLOSE_RANGE, highBase, 0xffffffffL, 0);
+        for (FileLock lock : image.locks()) {
+            if (lock.pid() == pid) {
+                entries.stream()
+                        .filter(entry -> entry.description() == lock.description())
+                        .findFirst()
+                        .ifPresent(entry -> FileLocks.restore(
+                                lock, entry.fd(), image.descriptions().get(lock.description()), calls));
+            }
+        }
     }
 
     /** Puts bytes in flight back and arms what ticks, when all processes are built. */

@@ -16,6 +16,7 @@ import java.util.List;
  * @param savedFiles small files that were mapped shared and writable, put back when they are missing
  * @param namelessFiles regular files without a path that are open or mapped; an index here is an identity
  * @param segments which of the shared objects are System V shared memory
+ * @param locks locks and leases on files
  */
 public record ComputationImage(
         int root,
@@ -28,7 +29,8 @@ public record ComputationImage(
         List<SavedFile> savedFiles,
         List<SignalOwner> owners,
         List<NamelessFile> namelessFiles,
-        List<Segment> segments) {
+        List<Segment> segments,
+        List<FileLock> locks) {
 
     /** A zombie; {@code waitStatus} is the status word wait4(2) will give to its parent. */
     public record Zombie(ProcessImage.Identity identity, int waitStatus, int[] userIds, int[] groupIds) {}
@@ -55,6 +57,18 @@ public record ComputationImage(
      * @param pageFile page file with its bytes by file offset, relative to the generation directory
      */
     public record NamelessFile(FileReference file, int user, int group, boolean memory, int seals, String pageFile) {}
+
+    /**
+     * A lock on a file, see flock(2) and fcntl(2).
+     *
+     * @param description index of the description that it was taken through
+     * @param pid a process that takes it again
+     * @param type as the kernel names it: POSIX, FLOCK, OFDLCK or LEASE
+     * @param write exclusive, or else shared
+     * @param start first byte
+     * @param length in bytes, 0 up to the end of the file whatever that is
+     */
+    public record FileLock(int description, int pid, String type, boolean write, long start, long length) {}
 
     /**
      * A System V shared memory segment, see shmctl(2).

@@ -37,6 +37,7 @@ final class Catalog {
                 Programs.c("descriptors"),
                 Programs.c("nameless"),
                 Programs.c("segments"),
+                Programs.c("locks"),
                 Programs.c("pipes"),
                 Programs.c("events"),
                 Programs.c("unixsockets"),

@@ -8,6 +8,8 @@ import io.stasis.tests.harness.Program;
 import io.stasis.tests.harness.Programs;
 import io.stasis.tests.harness.Stasis;
 import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -95,6 +97,21 @@ class RefusalsIT {
         target.checkpoint();
         stasis.run("restart", target.image().toString()).expectRefusal(7, Long.toString(target.pid()));
         target.awaitMoreTicks();
+        target.finish();
+    }
+
+    @Test
+    void aLockThatSomebodyElseHasMeanwhileIsNamedAndTheImageRestartsWhenItIsFree() throws IOException {
+        var target = stasis.launch(Programs.c("locks"));
+        target.awaitTicks(3);
+        target.checkpointAndKill();
+        Path file = Path.of(target.progress().file() + ".posix");
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE);
+                FileLock lock = channel.lock()) {
+            assertThat(lock.isValid()).isTrue();
+            stasis.run("restart", target.image().toString()).expectRefusal(1, file.toString());
+        }
+        target.restart();
         target.finish();
     }
 
