@@ -1,7 +1,7 @@
 /*
  * Files without a name, each seen through several descriptions and mappings of two processes as one: unlinked, on
  * /dev/shm, of O_TMPFILE and of memfd_create, sealed ones, sparse ones, one whose name belongs to another file by now,
- * one that has a second name.
+ * one that has a second name. And removed directories, open and as a working directory.
  */
 #include "check.h"
 #include <sys/mman.h>
@@ -123,6 +123,10 @@ int main(int argc, char **argv) {
     int linked = open(in_base("first"), O_RDWR | O_CREAT, 0600);
     must(!link(in_base("first"), in_base("second")) && !unlink(in_base("first")));
     must(write(linked, "linked", 6) == 6);
+    /* Removed directories. */
+    must(!mkdir(in_base("removed"), 0751));
+    int directory = open(in_base("removed"), O_RDONLY | O_DIRECTORY);
+    must(directory >= 0 && !rmdir(in_base("removed")));
     /* memfd_create: open and mapped, sealed against all, without sealing. */
     int memory = memfd_create("a memory file (deleted)", MFD_ALLOW_SEALING | MFD_CLOEXEC);
     must(memory >= 0 && !ftruncate(memory, PAGES * PAGE) && !fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW));
@@ -150,6 +154,7 @@ int main(int argc, char **argv) {
     pid_t child = fork();
     must(child >= 0);
     if (!child) {
+        must(!mkdir(in_base("left"), 0700) && !chdir(in_base("left")) && !rmdir(in_base("left")));
         must(!munmap(file_reader, sizeof *file_reader) && !munmap(shm_words, 0 + PAGE));
         struct words *own = map(memory, PROT_READ, MAP_SHARED, sizeof *own); /* the seal forbids PROT_WRITE */
         close(again);
@@ -166,6 +171,9 @@ int main(int argc, char **argv) {
             verify("rest of the file on /dev/shm", (char *)shm_words + PAGE, (PAGES - 1) * PAGE, 2 + (PAGE - 16) / 8);
             must(pwrite(file, &round, 0, 0) == 0);
             check_file("child: file", file);
+            char path[4200];
+            same("child: working directory", "%.*s", (int)readlink("/proc/self/cwd", path, sizeof path), path);
+            must(!getcwd(path, sizeof path) && errno == ENOENT && open("x", O_CREAT | O_WRONLY, 0600) == -1 && errno == ENOENT);
             shared->answered = round;
         }
         _exit(7);
@@ -208,6 +216,9 @@ int main(int argc, char **argv) {
         check_file("file", file), check_file("again", again), check_file("append", append), check_file("twin", twin), check_file("sparse", sparse);
         check_file("empty", empty), check_file("temporary", temporary), check_file("linked", linked), check_file("memory", memory);
         check_file("sealed", sealed), check_file("unsealable", unsealable);
+        check_file("directory", directory);
+        same("link of directory", "%s", link_of(directory));
+        must(openat(directory, "x", O_CREAT | O_WRONLY, 0600) == -1 && errno == ENOENT);
         same("link of memory", "%s", link_of(memory));
         same("link of sealed", "%s", link_of(sealed));
         same("link of file", "%s", link_of(file));

@@ -69,7 +69,8 @@ final class RecordTypes {
             MemoryImage.Backing.Detached.class,
             OpenDescription.OpenNamelessFile.class,
             ComputationImage.Segment.class,
-            ComputationImage.FileLock.class);
+            ComputationImage.FileLock.class,
+            OpenDescription.OpenRemovedDirectory.class);
 
     private RecordTypes() {}
 

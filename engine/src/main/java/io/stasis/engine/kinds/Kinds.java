@@ -7,6 +7,7 @@ import io.stasis.engine.resource.event.EventPolls;
 import io.stasis.engine.resource.file.NamelessDescriptors;
 import io.stasis.engine.resource.file.NamelessFiles;
 import io.stasis.engine.resource.file.OpenFiles;
+import io.stasis.engine.resource.file.RemovedDirectories;
 import io.stasis.engine.resource.outside.Externals;
 import io.stasis.engine.resource.outside.Outside;
 import io.stasis.engine.resource.outside.Terminals;
@@ -49,6 +50,7 @@ public record Kinds(Pipes pipes, Terminals terminals, NamelessFiles namelessFile
                 namelessFiles,
                 List.of(
                         new NamelessDescriptors(namelessFiles),
+                        new RemovedDirectories(),
                         new OpenFiles(treePids),
                         externals,
                         pipes,

@@ -135,6 +135,8 @@ public final class InspectCommand extends StasisCommand {
     private static String describe(OpenDescription description, ComputationImage tree) {
         return switch (description) {
             case OpenDescription.OpenFile(int flags, var file, long offset) -> file.path() + " at " + offset;
+            case OpenDescription.OpenRemovedDirectory(int flags, var directory) ->
+                "removed directory " + directory.path();
             case OpenDescription.OpenNamelessFile(int flags, int file, long offset) -> {
                 var nameless = tree.namelessFiles().get(file);
                 yield (nameless.memory() ? "memory file " : "deleted file ")

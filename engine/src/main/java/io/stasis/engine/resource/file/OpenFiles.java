@@ -62,6 +62,13 @@ public final class OpenFiles implements DescriptorKind<OpenFile> {
                             "close it first"));
         }
         ProcLinks.Target target = ProcLinks.fd(new Pid(descriptor.pid()), descriptor.fd());
+        if (!target.deleted() && !FileStatus.of(target.path()).exists()) {
+            return Optional.of(DescriptorKind.problem(
+                    descriptor,
+                    "file " + target.path(),
+                    "its path leads nowhere, as that of a POSIX message queue or of a mount that was hidden",
+                    "close it first"));
+        }
         if (!target.deleted()
                 || NamelessFiles.otherName(target.path(), descriptor.status()).isPresent()) {
             return Optional.empty();
