@@ -24,6 +24,8 @@ public record SharedSegment(int id, int key, int user, int group, int creator, i
 
     public static final int SHM_LOCKED = 02000;
 
+    public static final int ANY_ID = -1;
+
     // <linux/ipc.h>, <linux/shm.h>
     public static final int IPC_CREAT = 01000;
     public static final int IPC_EXCL = 02000;
@@ -58,6 +60,8 @@ public record SharedSegment(int id, int key, int user, int group, int creator, i
     /**
      * Asks the kernel to give the next segment that anybody makes this id, see shm_next_id in
      * Documentation/admin-guide/sysctl/kernel.rst. Needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN.
+     *
+     * @param id {@link #ANY_ID} leaves the choice to the kernel again
      */
     public static void chooseNextId(int id) throws IOException {
         Files.writeString(Path.of("/proc/sys/kernel/shm_next_id"), Integer.toString(id));

@@ -115,6 +115,39 @@ class RefusalsIT {
         target.finish();
     }
 
+    /** It outlives the program, as it was not removed. */
+    @Test
+    void aSharedSegmentThatSomebodyElseUsesIsNamedAndTakenBackWhenItIsFree() throws Exception {
+        var target = stasis.launch(Programs.c("segments"));
+        target.awaitTicks(3);
+        target.checkpointAndKill();
+        String id = segment(0x57a50000 | (int) (target.pid() & 0xffff));
+        Process user = new ProcessBuilder(
+                        "python3",
+                        "-c",
+                        "import ctypes, time; c = ctypes.CDLL(None); print(c.shmat(" + id
+                                + ", None, 0), flush=True); time.sleep(300)")
+                .start();
+        try {
+            user.inputReader().readLine();
+            stasis.run("restart", target.image().toString()).expectRefusal(5, "segment " + id);
+        } finally {
+            user.destroyForcibly().waitFor();
+        }
+        target.restart();
+        target.finish();
+    }
+
+    private static String segment(int key) throws IOException {
+        try (var lines = Files.lines(Path.of("/proc/sysvipc/shm"))) {
+            return lines.map(line -> line.strip().split("\\s+"))
+                    .filter(fields -> fields[0].equals(Integer.toString(key)))
+                    .map(fields -> fields[1])
+                    .findFirst()
+                    .orElseThrow();
+        }
+    }
+
     @Test
     void anExecutableThatChangedSinceIsNamed() throws IOException {
         Program original = Programs.c("counter");

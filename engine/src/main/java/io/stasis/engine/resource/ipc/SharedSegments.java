@@ -4,13 +4,13 @@ import io.stasis.engine.Engine.Problem;
 import io.stasis.engine.EngineException;
 import io.stasis.image.model.ComputationImage;
 import io.stasis.image.model.ComputationImage.Segment;
+import io.stasis.linux.KernelException;
 import io.stasis.linux.ipc.SharedSegment;
 import io.stasis.linux.libc.Capability;
 import io.stasis.linux.libc.SystemCall;
 import io.stasis.linux.proc.SystemInfo;
 import io.stasis.linux.ptrace.CallTable;
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -64,7 +64,7 @@ public final class SharedSegments implements AutoCloseable {
 
     /** What stands in the way of making the segments of an image. */
     public static List<Problem> verify(ComputationImage image) {
-        List<Problem> problems = new ArrayList<>();
+        Set<Problem> problems = new LinkedHashSet<>();
         for (Segment segment : image.segments()) {
             reason(segment)
                     .ifPresent(reason -> problems.add(new Problem(
@@ -74,7 +74,7 @@ public final class SharedSegments implements AutoCloseable {
                             reason,
                             "remove what is in the way with ipcrm(1)")));
         }
-        return problems;
+        return List.copyOf(problems);
     }
 
     private static Optional<String> reason(Segment segment) {
@@ -165,11 +165,17 @@ public final class SharedSegments implements AutoCloseable {
         int key = isRemoved(segment) ? 0 : segment.key();
         int flags = segment.mode() & PERMISSIONS | 0600 | SharedSegment.IPC_CREAT | SharedSegment.IPC_EXCL;
         for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-            choose(segment);
+            choose(segment, segment.id());
             CallTable calls = new CallTable();
             int index =
                     calls.must("make shared segment " + segment.id(), SystemCall.SHMGET, key, segment.size(), flags);
-            int id = (int) stub.apply(calls).result(index);
+            int id;
+            try {
+                id = (int) stub.apply(calls).result(index);
+            } catch (KernelException e) {
+                choose(segment, SharedSegment.ANY_ID); // or somebody else's next segment gets it
+                throw e;
+            }
             if (id == segment.id()) {
                 made.add(id);
                 return;
@@ -180,9 +186,9 @@ public final class SharedSegments implements AutoCloseable {
         throw taken(segment);
     }
 
-    private static void choose(Segment segment) {
+    private static void choose(Segment segment, int id) {
         try {
-            SharedSegment.chooseNextId(segment.id());
+            SharedSegment.chooseNextId(id);
         } catch (IOException e) {
             throw new EngineException(
                     EngineException.Kind.ACCESS,
