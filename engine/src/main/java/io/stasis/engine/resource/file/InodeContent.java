@@ -1,5 +1,6 @@
 package io.stasis.engine.resource.file;
 
+import io.stasis.engine.EngineException;
 import io.stasis.linux.Errno;
 import io.stasis.linux.Fd;
 import io.stasis.linux.KernelException;
@@ -69,7 +70,20 @@ public final class InodeContent implements AutoCloseable {
         }
     }
 
-    /** The file open for reading, to be closed by the caller; empty when it can only be read as memory. */
+    /** Whether we may read the file behind a descriptor. */
+    static boolean canBeRead(int pid, int fd) {
+        long own = open("/proc/" + pid + "/fd/" + fd, 0);
+        if (own >= 0) {
+            new Fd((int) own).close();
+        }
+        return own != -Errno.EACCES;
+    }
+
+    /**
+     * The file open for reading, to be closed by the caller; empty when it can only be read as memory.
+     *
+     * @throws EngineException when it can be read in no way, or only in part
+     */
     public Optional<Fd> open() {
         if (held != null) {
             links.addFirst("/proc/self/fd/" + held.value());
@@ -86,6 +100,11 @@ public final class InodeContent implements AutoCloseable {
                 return Optional.of(new Fd((int) fd));
             }
             new Fd((int) fd).close();
+        }
+        if (identity != null || mappings.isEmpty()) {
+            throw new EngineException(
+                    EngineException.Kind.UNSUPPORTED,
+                    "cannot read the deleted file behind " + links.getLast() + "; run as root");
         }
         return Optional.empty();
     }

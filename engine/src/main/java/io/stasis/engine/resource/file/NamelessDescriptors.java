@@ -52,6 +52,13 @@ public final class NamelessDescriptors implements DescriptorKind<OpenNamelessFil
             return Optional.of(DescriptorKind.problem(
                     descriptor, descriptor.link(), "huge pages of hugetlbfs are not supported", "use plain pages"));
         }
+        if (!InodeContent.canBeRead(descriptor.pid(), descriptor.fd())) {
+            return Optional.of(DescriptorKind.problem(
+                    descriptor,
+                    "file " + descriptor.link(),
+                    "it was deleted, and its permissions do not let this user read its content",
+                    "run as root"));
+        }
         return Optional.empty();
     }
 

@@ -68,9 +68,7 @@ public final class NamelessFiles implements AutoCloseable {
     Found of(Descriptor descriptor, String path) {
         FileStatus status = descriptor.status();
         Found file = find(status.dev(), status.ino(), path);
-        if (!descriptor.isPathOnly()) {
-            file.content.addDescriptor(descriptor.pid(), descriptor.fd(), status);
-        }
+        file.content.addDescriptor(descriptor.pid(), descriptor.fd(), status);
         return file;
     }
 
