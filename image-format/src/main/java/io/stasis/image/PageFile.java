@@ -62,6 +62,20 @@ public final class PageFile implements AutoCloseable {
         return new Writer(file, PrivateFiles.create(file));
     }
 
+    /**
+     * Where a page file lies that a record names.
+     *
+     * @throws ImageException when the name leads out of the generation
+     */
+    public static Path inside(Path generation, String name) {
+        Path file = generation.resolve(name).normalize();
+        if (!file.startsWith(generation.normalize()) || name.contains("..")) {
+            throw new ImageException("the image in " + generation + " is damaged: it names the page file " + name
+                    + ", which does not belong to it; restart from another generation");
+        }
+        return file;
+    }
+
     /** Opens a file and checks all of it but the pages. */
     public static PageFile open(Path file) {
         FileChannel channel = PrivateFiles.openForReading(file);
@@ -139,6 +153,15 @@ public final class PageFile implements AutoCloseable {
     /** Runs in ascending order of addresses. */
     public List<Run> runs() {
         return runs;
+    }
+
+    /**
+     * Fills {@code target} with bytes of this file.
+     *
+     * @param fileOffset where they begin, inside the pages of a run
+     */
+    public void read(long fileOffset, ByteBuffer target) {
+        PrivateFiles.readFully(channel, target, fileOffset, file);
     }
 
     /** Reads every page and checks it. */

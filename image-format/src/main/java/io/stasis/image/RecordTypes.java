@@ -64,7 +64,14 @@ final class RecordTypes {
             OpenDescription.SocketFile.class,
             OpenDescription.SocketOption.class,
             OpenDescription.SocketMessage.class,
-            OpenDescription.InetSocket.class);
+            OpenDescription.InetSocket.class,
+            ComputationImage.NamelessFile.class,
+            MemoryImage.Backing.MappedNamelessFile.class,
+            MemoryImage.Backing.Detached.class,
+            OpenDescription.OpenNamelessFile.class,
+            ComputationImage.Segment.class,
+            ComputationImage.FileLock.class,
+            OpenDescription.OpenRemovedDirectory.class);
 
     private RecordTypes() {}
 

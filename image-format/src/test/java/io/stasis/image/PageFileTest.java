@@ -40,6 +40,16 @@ class PageFileTest {
     }
 
     @Test
+    void aNameThatLeadsOutOfTheGenerationIsRefused() {
+        assertThat(PageFile.inside(work, "alpha/1.pages")).isEqualTo(work.resolve("alpha/1.pages"));
+        for (String name : List.of("../1.pages", "alpha/../../1.pages", "/etc/passwd")) {
+            assertThatThrownBy(() -> PageFile.inside(work, name))
+                    .isInstanceOf(ImageException.class)
+                    .hasMessageContaining(name);
+        }
+    }
+
+    @Test
     void pagesLieAlignedWhereTheIndexSays() throws IOException {
         Path file = written(0x1000, 0x3000, 0x7ffffffff000L);
         byte[] bytes = Files.readAllBytes(file);

@@ -62,7 +62,10 @@ class RecordFileTest {
                 List.of(),
                 List.of(),
                 List.of(),
-                List.of(new ComputationImage.SignalOwner(1, 2, 3, 4, true)));
+                List.of(new ComputationImage.SignalOwner(1, 2, 3, 4, true)),
+                List.of(new ComputationImage.NamelessFile(fifo, 5, -1, true, 15, "alpha/file-0.pages")),
+                List.of(new ComputationImage.Segment(0, true, 32769, 0x4d2, 4097, 01600, 5, -1)),
+                List.of(new ComputationImage.FileLock(1, 7, "POSIX", true, Long.MAX_VALUE, 0)));
     }
 
     private void write(byte[] payload) throws IOException {

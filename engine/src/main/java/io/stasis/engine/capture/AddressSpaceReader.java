@@ -2,11 +2,17 @@ package io.stasis.engine.capture;
 
 import io.stasis.engine.Engine.Problem;
 import io.stasis.engine.EngineException;
+import io.stasis.engine.UnsupportedResourceException;
+import io.stasis.engine.resource.file.InodeContent;
+import io.stasis.engine.resource.file.NamelessFiles;
+import io.stasis.engine.resource.ipc.SharedSegments;
 import io.stasis.image.model.ComputationImage.SavedFile;
+import io.stasis.image.model.ComputationImage.Segment;
 import io.stasis.image.model.FileReference;
 import io.stasis.image.model.MemoryImage.Backing;
 import io.stasis.image.model.MemoryImage.Mapping;
 import io.stasis.linux.Pid;
+import io.stasis.linux.ipc.SharedSegment;
 import io.stasis.linux.proc.FileStatus;
 import io.stasis.linux.proc.MappingInfo;
 import io.stasis.linux.proc.Mappings;
@@ -19,6 +25,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 
 /**
@@ -34,25 +41,40 @@ final class AddressSpaceReader {
     private static final long SAVED_FILE_BYTES = 1 << 20;
     private static final Set<String> KERNEL = Set.of("[vdso]", "[vvar]", "[vvar_vclock]");
     private static final String SHARED_ANONYMOUS = "/dev/zero";
+    /** What the kernel maps as files of its own, with content that cannot be read or written as a file's. */
+    private static final Set<String> SPECIAL =
+            Set.of("/[aio]", "/anon_hugepage", "/secretmem", "/drm mm object", "/i915");
 
     /** One object of shared memory and how much of it is mapped somewhere. */
     static final class SharedObjectInfo {
         final int index;
-        long size;
-        int pid;
-        final List<long[]> mapped = new ArrayList<>(); // {pid, address, offset, length}
+        final InodeContent content = new InodeContent();
+        /** The id of the System V segment that it is; null for anonymous memory. */
+        final Integer segment;
 
-        SharedObjectInfo(int index) {
+        final boolean readOnly;
+        /** In bytes, as far as it is mapped. */
+        long size;
+
+        SharedObjectInfo(int index, Integer segment, boolean readOnly) {
             this.index = index;
+            this.segment = segment;
+            this.readOnly = readOnly;
         }
     }
 
-    private record Inode(int major, int minor, long inode) {}
+    private record Inode(int major, int minor, long inode, boolean readOnly) {}
 
+    private final NamelessFiles namelessFiles;
     private final Map<Inode, SharedObjectInfo> shared = new HashMap<>();
     private final List<SharedObjectInfo> objects = new ArrayList<>();
     private final Map<String, FileReference> files = new HashMap<>();
     private final Map<String, SavedFile> saved = new LinkedHashMap<>();
+
+    /** @param namelessFiles those of the tree, which those of mappings are added to */
+    AddressSpaceReader(NamelessFiles namelessFiles) {
+        this.namelessFiles = namelessFiles;
+    }
 
     /** Everything in the address space that a checkpoint refuses. Freezes nothing. */
     List<Problem> problems(Pid pid) {
@@ -60,20 +82,13 @@ final class AddressSpaceReader {
         for (MappingInfo mapping : Mappings.readMaps(pid)) {
             String path = mapping.path();
             String name = "mapping " + Long.toHexString(mapping.start()) + " of " + path;
-            if (path.startsWith("/SYSV")) {
-                problems.add(problem(pid, name, "System V shared memory is not supported", "use mmap or POSIX shm"));
-            } else if (path.startsWith("/memfd:")) {
-                problems.add(problem(pid, name, "memory of memfd_create is not supported", "use a file"));
-            } else if (path.equals("/[aio]") || path.startsWith("anon_inode:") || path.startsWith("socket:")) {
+            if (SPECIAL.contains(path) || path.startsWith("anon_inode:") || path.startsWith("socket:")) {
                 problems.add(problem(pid, name, "the kernel's own memory object is not supported", "close it first"));
             } else if (path.startsWith("/dev/") && !path.equals(SHARED_ANONYMOUS) && !path.startsWith("/dev/shm/")) {
                 problems.add(problem(pid, name, "device memory is not supported", "close the device first"));
-            } else if (mapping.deleted() && !path.equals(SHARED_ANONYMOUS)) {
-                problems.add(problem(
-                        pid,
-                        name,
-                        "the mapped file was deleted",
-                        "keep the file, or restart the program with the new" + " version"));
+            } else if (mapping.deleted() && !path.equals(SHARED_ANONYMOUS) && !isSegment(mapping)) {
+                NamelessFiles.problem(pid, mapping)
+                        .ifPresent(reason -> problems.add(problem(pid, name, reason, "keep the file, or run as root")));
             }
         }
         return problems;
@@ -106,25 +121,67 @@ final class AddressSpaceReader {
         if (info.inode() == 0) {
             return new Backing.Anonymous();
         }
-        if (path.equals(SHARED_ANONYMOUS) && info.deleted()) {
-            if (!info.shared()) {
-                return new Backing.Anonymous();
+        if (path.equals(SHARED_ANONYMOUS) && info.deleted() && !info.shared()) {
+            return new Backing.Anonymous();
+        }
+        if (info.hasVmFlag("ht")) {
+            throw new UnsupportedResourceException(List.of(problem(
+                    pid,
+                    "mapping " + Long.toHexString(info.start()) + " of " + path,
+                    "huge pages of hugetlbfs are not supported",
+                    "use MADV_HUGEPAGE")));
+        }
+        if (isSegment(info) || (path.equals(SHARED_ANONYMOUS) && info.deleted())) {
+            return sharedMemory(pid, info);
+        }
+        if (info.deleted()) {
+            Optional<String> name = NamelessFiles.otherName(pid, info);
+            if (name.isEmpty() && !info.shared() && !InodeContent.canBeOpened(pid, info)) {
+                return new Backing.Detached();
             }
-            SharedObjectInfo object =
-                    shared.computeIfAbsent(new Inode(info.devMajor(), info.devMinor(), info.inode()), inode -> {
-                        SharedObjectInfo created = new SharedObjectInfo(objects.size());
-                        objects.add(created);
-                        return created;
-                    });
-            object.size = Math.max(object.size, info.offset() + info.end() - info.start());
-            object.mapped.add(new long[] {pid.value(), info.start(), info.offset(), info.end() - info.start()});
-            return new Backing.SharedMemory(object.index, info.offset());
+            if (name.isEmpty()) {
+                return new Backing.MappedNamelessFile(
+                        namelessFiles.of(pid, info).index(), info.offset());
+            }
+            path = name.get();
         }
         FileReference file = file(pid, path);
         if (info.shared() && info.hasVmFlag("mw")) {
             saveIfSmall(pid, file);
         }
         return new Backing.MappedFile(file, info.offset());
+    }
+
+    /** The kernel's name of a System V segment is its key, its inode number the id. */
+    private static boolean isSegment(MappingInfo info) {
+        return info.deleted() && info.shared() && info.path().startsWith("/SYSV");
+    }
+
+    private Backing sharedMemory(Pid pid, MappingInfo info) {
+        Integer segment = isSegment(info) ? (int) info.inode() : null;
+        boolean readOnly = segment != null && !info.hasVmFlag("mw");
+        SharedObjectInfo object =
+                shared.computeIfAbsent(new Inode(info.devMajor(), info.devMinor(), info.inode(), readOnly), inode -> {
+                    SharedObjectInfo created = new SharedObjectInfo(objects.size(), segment, readOnly);
+                    created.size = segment == null
+                            ? 0
+                            : SharedSegment.find(segment)
+                                    .map(SharedSegment::size)
+                                    .orElse(0L);
+                    objects.add(created);
+                    return created;
+                });
+        object.size = Math.max(object.size, info.offset() + info.size());
+        object.content.addMapping(pid, info);
+        return new Backing.SharedMemory(object.index, info.offset());
+    }
+
+    /** Those of the shared objects that are System V segments. */
+    List<Segment> segments() {
+        return objects.stream()
+                .filter(object -> object.segment != null)
+                .map(object -> SharedSegments.capture(object.index, object.readOnly, object.segment))
+                .toList();
     }
 
     private void saveIfSmall(Pid pid, FileReference file) {

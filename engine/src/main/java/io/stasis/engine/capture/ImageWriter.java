@@ -6,14 +6,17 @@ import io.stasis.engine.Outcome.ImageFile;
 import io.stasis.engine.Outcome.ProcessSummary;
 import io.stasis.engine.ProcessKey;
 import io.stasis.engine.capture.AddressSpaceReader.SharedObjectInfo;
+import io.stasis.engine.resource.file.NamelessFiles;
 import io.stasis.image.PageFile;
 import io.stasis.image.RecordFile;
 import io.stasis.image.model.ComputationImage;
+import io.stasis.image.model.ComputationImage.NamelessFile;
 import io.stasis.image.model.ComputationImage.SharedObject;
 import io.stasis.image.model.DescriptorEntry;
 import io.stasis.image.model.MemoryImage;
 import io.stasis.image.model.MemoryImage.Mapping;
 import io.stasis.image.model.ProcessImage;
+import io.stasis.linux.Fd;
 import io.stasis.linux.memory.PageScan;
 import io.stasis.linux.proc.ProcFiles;
 import java.nio.file.Path;
@@ -21,6 +24,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /** Writes this host's files of one generation. */
 final class ImageWriter {
@@ -93,33 +97,49 @@ final class ImageWriter {
                 process.status().uids()[0]);
     }
 
-    /** One page file for each object, read through whichever mappings cover it. */
+    /** One page file for each object of shared anonymous memory. */
     List<SharedObject> writeSharedObjects(Map<ProcessKey, FrozenProcess> frozen) {
-        Map<Integer, FrozenProcess> byPid = new HashMap<>();
-        frozen.values().forEach(process -> byPid.put(process.key().pid(), process));
         List<SharedObject> result = new ArrayList<>();
         for (SharedObjectInfo object : spaces.sharedObjects()) {
             String name = "shared-" + object.index + ".pages";
+            Optional<Fd> opened = object.content.open();
             try (PageFile.Writer writer = PageFile.create(path(name))) {
-                long covered = 0;
-                object.mapped.sort((a, b) -> Long.compare(a[2], b[2]));
-                for (long[] mapped : object.mapped) {
-                    long from = Math.max(covered, mapped[2]);
-                    long to = mapped[2] + mapped[3];
-                    if (from < to) {
-                        long address = mapped[1] + (from - mapped[2]);
-                        pages.writeShared(
-                                List.of(new long[] {address, address + (to - from), from}),
-                                byPid.get((int) mapped[0]).memory(),
-                                writer);
-                        covered = to;
-                    }
-                }
+                long size = contents(frozen).write(object.content, opened, writer);
+                object.size = Math.max(object.size, size);
                 addFile(name, writer.finish());
+            } finally {
+                opened.ifPresent(Fd::close);
             }
             result.add(new SharedObject(object.size, request.prefix() + "/" + name));
         }
         return result;
+    }
+
+    /** One page file for each file that no path leads to. */
+    List<NamelessFile> writeNamelessFiles(NamelessFiles files, Map<ProcessKey, FrozenProcess> frozen) {
+        List<NamelessFile> result = new ArrayList<>();
+        for (NamelessFiles.Found found : files.found()) {
+            String name = "file-" + found.index() + ".pages";
+            Optional<Fd> opened = found.content().open();
+            try (PageFile.Writer writer = PageFile.create(path(name))) {
+                long size = contents(frozen).write(found.content(), opened, writer);
+                addFile(name, writer.finish());
+                result.add(found.image(opened, size, request.prefix() + "/" + name));
+            } finally {
+                opened.ifPresent(Fd::close);
+            }
+        }
+        return result;
+    }
+
+    private ContentWriter contents(Map<ProcessKey, FrozenProcess> frozen) {
+        return new ContentWriter(
+                pages,
+                pid -> frozen.values().stream()
+                        .filter(process -> process.key().pid() == pid)
+                        .findFirst()
+                        .orElseThrow()
+                        .memory());
     }
 
     void writeTree(ComputationImage computation) {

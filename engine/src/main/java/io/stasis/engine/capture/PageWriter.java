@@ -3,6 +3,7 @@ package io.stasis.engine.capture;
 import io.stasis.image.PageFile;
 import io.stasis.image.model.MemoryImage.Backing;
 import io.stasis.image.model.MemoryImage.Mapping;
+import io.stasis.linux.Fd;
 import io.stasis.linux.libc.Libc;
 import io.stasis.linux.memory.PageScan;
 import io.stasis.linux.memory.ProcessMemory;
@@ -27,6 +28,12 @@ final class PageWriter {
 
     /** @param pages pages written; @param zeroPages pages found zero and left out */
     record Count(long pages, long zeroPages) {}
+
+    /** Where bytes come from. */
+    interface Source {
+        /** Reads ranges, given as pairs of start and end, one behind the other into the buffer. */
+        void read(long[] ranges, ByteBuffer target);
+    }
 
     private static final class Chunk {
         final ByteBuffer buffer;
@@ -59,8 +66,15 @@ final class PageWriter {
         List<long[]> exact = new ArrayList<>();
         for (Mapping mapping : mappings) {
             boolean anonymous = mapping.backing() instanceof Backing.Anonymous;
-            boolean privateFile = mapping.backing() instanceof Backing.MappedFile && !mapping.shared();
-            if (anonymous || privateFile) {
+            boolean file = mapping.backing() instanceof Backing.MappedFile
+                    || mapping.backing() instanceof Backing.MappedNamelessFile;
+            boolean privateFile = file && !mapping.shared();
+            if (mapping.backing() instanceof Backing.Detached) {
+                long end = mapping.start() + ContentWriter.readable(mapping.start(), mapping.length(), memory);
+                if (mapping.start() < end) {
+                    zeroable.add(new long[] {mapping.start(), end, mapping.start()});
+                }
+            } else if (anonymous || privateFile) {
                 long[] ranges = scan.populated(mapping.start(), mapping.end());
                 for (int i = 0; i < ranges.length; i += 2) {
                     // A private page of a file that is zero must hide the file's own page: it cannot be left out.
@@ -73,7 +87,7 @@ final class PageWriter {
         all.sort((a, b) -> Long.compareUnsigned(a[0], b[0]));
         var exactStarts = new java.util.HashSet<Long>();
         exact.forEach(range -> exactStarts.add(range[0]));
-        return copy(all, exactStarts, memory, writer);
+        return copy(all, exactStarts, memory::readVector, writer);
     }
 
     /**
@@ -83,10 +97,19 @@ final class PageWriter {
      * @param ranges {start, end, offset}
      */
     Count writeShared(List<long[]> ranges, ProcessMemory memory, PageFile.Writer writer) {
-        return copy(ranges, java.util.Set.of(), memory, writer);
+        return copy(ranges, java.util.Set.of(), memory::readVector, writer);
     }
 
-    private Count copy(List<long[]> ranges, java.util.Set<Long> exact, ProcessMemory memory, PageFile.Writer writer) {
+    /**
+     * Writes a file as far as it has content; page addresses are file offsets. What follows its end in the last page is
+     * written as zeros.
+     */
+    Count writeFile(Fd file, long size, PageFile.Writer writer) {
+        SparseFile sparse = new SparseFile(file, size);
+        return copy(sparse.ranges(), java.util.Set.of(), sparse, writer);
+    }
+
+    private Count copy(List<long[]> ranges, java.util.Set<Long> exact, Source memory, PageFile.Writer writer) {
         long total = 0;
         for (long[] range : ranges) {
             total += range[1] - range[0];
@@ -100,8 +123,7 @@ final class PageWriter {
         }
     }
 
-    private Count copyAlone(
-            List<long[]> ranges, java.util.Set<Long> exact, ProcessMemory memory, PageFile.Writer writer) {
+    private Count copyAlone(List<long[]> ranges, java.util.Set<Long> exact, Source memory, PageFile.Writer writer) {
         long[] count = new long[2];
         Chunk own = uninterrupted(FREE::take);
         try {
@@ -116,7 +138,7 @@ final class PageWriter {
     private static void forEachChunk(
             List<long[]> ranges,
             java.util.Set<Long> exact,
-            ProcessMemory memory,
+            Source memory,
             java.util.function.Supplier<Chunk> source,
             java.util.function.Consumer<Chunk> sink) {
         Chunk chunk = null;
@@ -147,7 +169,7 @@ final class PageWriter {
         }
     }
 
-    private static void read(Chunk chunk, ProcessMemory memory) {
+    private static void read(Chunk chunk, Source memory) {
         long[] vector = new long[2 * chunk.ranges.size()];
         for (int i = 0; i < chunk.ranges.size(); i++) {
             vector[2 * i] = chunk.ranges.get(i)[0];
@@ -155,7 +177,7 @@ final class PageWriter {
         }
         int length = chunk.buffer.position();
         chunk.buffer.clear().limit(length);
-        memory.readVector(vector, chunk.buffer);
+        memory.read(vector, chunk.buffer);
     }
 
     /** Appends the runs of pages that are not zero. */

@@ -196,8 +196,10 @@ final class ProcessReader {
     }
 
     private ProcessImage.FilesystemState filesystem(ProcStatus status) {
+        ProcLinks.Target directory = ProcLinks.cwd(pid);
         return new ProcessImage.FilesystemState(
-                reference("working directory", ProcLinks.cwd(pid)),
+                reference(directory.path(), FileStatus.of("/proc/" + pid + "/cwd")),
+                directory.deleted(),
                 reference("root directory", ProcLinks.root(pid)),
                 status.umask());
     }
@@ -209,8 +211,10 @@ final class ProcessReader {
                     "cannot checkpoint process " + pid + ": its " + what + " " + link.path()
                             + " was deleted; put it back, or restart the program");
         }
-        FileStatus status = FileStatus.of(link.path());
-        return new FileReference(
-                link.path(), status.dev(), status.ino(), status.mode(), status.size(), status.mtimeNanos());
+        return reference(link.path(), FileStatus.of(link.path()));
+    }
+
+    private static FileReference reference(String path, FileStatus status) {
+        return new FileReference(path, status.dev(), status.ino(), status.mode(), status.size(), status.mtimeNanos());
     }
 }

@@ -11,6 +11,7 @@ import io.stasis.linux.libc.Libc;
 import io.stasis.linux.libc.SystemCall;
 import io.stasis.linux.proc.NoSuchProcessException;
 import io.stasis.linux.proc.ProcFiles;
+import io.stasis.linux.proc.ProcLinks;
 import io.stasis.linux.proc.ProcStat;
 import io.stasis.linux.proc.ProcStatus;
 import java.io.IOException;
@@ -84,6 +85,14 @@ final class Survey {
                     "32-bit programs are not supported",
                     "use its 64-bit build"));
             return problems;
+        }
+        ProcLinks.Target executable = ProcLinks.exe(pid);
+        if (executable.deleted()) {
+            problems.add(problem(
+                    number,
+                    "program " + executable.path(),
+                    "its file was deleted",
+                    "put it back, or restart the program with the new version"));
         }
         if (status.get().tracerPid() != 0) {
             problems.add(problem(

@@ -32,9 +32,9 @@ public final class TreeCheckpoint implements CheckpointSession {
 
     private final CheckpointRequest request;
     private final ProcessTree tree;
-    private final AddressSpaceReader spaces = new AddressSpaceReader();
     private final Set<Integer> treePids = new HashSet<>();
     private final Kinds kinds = Kinds.forCapture(treePids);
+    private final AddressSpaceReader spaces = new AddressSpaceReader(kinds.namelessFiles());
     private final DescriptorCapture descriptors = new DescriptorCapture(treePids, kinds.all());
     private final Map<ProcessKey, FrozenProcess> frozen = new LinkedHashMap<>();
     private final Set<Integer> known = new HashSet<>();
@@ -174,17 +174,22 @@ public final class TreeCheckpoint implements CheckpointSession {
             long started = System.nanoTime();
             int root = request.roots().getFirst();
             List<Integer> pids = frozen.keySet().stream().map(ProcessKey::pid).toList();
+            var descriptions = descriptors.descriptions();
             var shared = image().writeSharedObjects(frozen);
+            var nameless = image().writeNamelessFiles(kinds.namelessFiles(), frozen);
             var computation = new ComputationImage(
                     root,
                     pids,
                     zombies(),
-                    descriptors.descriptions(),
+                    descriptions,
                     kinds.pipes().pipes(),
                     shared,
                     kinds.terminals().terminals(),
                     spaces.savedFiles(),
-                    descriptors.owners());
+                    descriptors.owners(),
+                    nameless,
+                    spaces.segments(),
+                    descriptors.locks());
             image().writeTree(computation);
             return new Outcome.Finished(
                     frozen.keySet().iterator().next(),
@@ -290,5 +295,6 @@ public final class TreeCheckpoint implements CheckpointSession {
         }
         frozen.clear();
         descriptors.close();
+        kinds.namelessFiles().close();
     }
 }

@@ -4,7 +4,10 @@ import io.stasis.engine.resource.DescriptorKind;
 import io.stasis.engine.resource.TreeEnds;
 import io.stasis.engine.resource.event.EventCounters;
 import io.stasis.engine.resource.event.EventPolls;
+import io.stasis.engine.resource.file.NamelessDescriptors;
+import io.stasis.engine.resource.file.NamelessFiles;
 import io.stasis.engine.resource.file.OpenFiles;
+import io.stasis.engine.resource.file.RemovedDirectories;
 import io.stasis.engine.resource.outside.Externals;
 import io.stasis.engine.resource.outside.Outside;
 import io.stasis.engine.resource.outside.Terminals;
@@ -20,7 +23,7 @@ import java.util.Set;
  *
  * @param all in the order in which a capture asks them and a restart opens them
  */
-public record Kinds(Pipes pipes, Terminals terminals, List<DescriptorKind<?>> all) {
+public record Kinds(Pipes pipes, Terminals terminals, NamelessFiles namelessFiles, List<DescriptorKind<?>> all) {
     /** @param treePids processes of the tree, which may grow */
     public static Kinds forCapture(Set<Integer> treePids) {
         TreeEnds ends = new TreeEnds(treePids);
@@ -40,10 +43,14 @@ public record Kinds(Pipes pipes, Terminals terminals, List<DescriptorKind<?>> al
 
     private static Kinds of(
             Externals externals, Pipes pipes, Terminals terminals, Set<Integer> treePids, TreeSockets sockets) {
+        NamelessFiles namelessFiles = new NamelessFiles();
         return new Kinds(
                 pipes,
                 terminals,
+                namelessFiles,
                 List.of(
+                        new NamelessDescriptors(namelessFiles),
+                        new RemovedDirectories(),
                         new OpenFiles(treePids),
                         externals,
                         pipes,

@@ -3,6 +3,7 @@ package io.stasis.engine.resource;
 import io.stasis.engine.Engine.Problem;
 import io.stasis.engine.EngineException;
 import io.stasis.engine.Outcome;
+import io.stasis.image.model.ComputationImage.FileLock;
 import io.stasis.image.model.ComputationImage.SignalOwner;
 import io.stasis.image.model.DescriptorEntry;
 import io.stasis.image.model.OpenDescription;
@@ -36,6 +37,7 @@ public final class DescriptorCapture implements AutoCloseable {
     private final List<DescriptorKind<?>> kinds;
     private final List<OpenDescription> descriptions = new ArrayList<>();
     private final List<SignalOwner> owners = new ArrayList<>();
+    private final FileLocks locks = new FileLocks();
     private final Map<Likeness, List<Known>> known = new HashMap<>();
     private boolean frozen;
 
@@ -64,6 +66,7 @@ public final class DescriptorCapture implements AutoCloseable {
                     kind.get()
                             .problem(descriptor)
                             .or(() -> SignalOwners.problem(descriptor, treePids))
+                            .or(() -> FileLocks.problem(descriptor))
                             .ifPresent(problems::add);
                 }
             });
@@ -114,7 +117,9 @@ public final class DescriptorCapture implements AutoCloseable {
                         .orElseThrow(() -> new EngineException(
                                 EngineException.Kind.FAILED,
                                 "descriptor " + fd + " of process " + pid + " vanished while the process was frozen"));
-                entries.add(new DescriptorEntry(fd, descriptor.closeOnExec(), description(descriptor, copies)));
+                int description = description(descriptor, copies);
+                entries.add(new DescriptorEntry(fd, descriptor.closeOnExec(), description));
+                locks.capture(descriptor, description);
             }
         }
         List<Outcome.Connection> connections = new ArrayList<>();
@@ -169,7 +174,7 @@ public final class DescriptorCapture implements AutoCloseable {
         Optional<DescriptorKind<?>> kind = kind(descriptor);
         Optional<Problem> problem = kind.isEmpty()
                 ? Optional.of(Refused.problem(descriptor))
-                : kind.get().problem(descriptor);
+                : kind.get().problem(descriptor).or(() -> FileLocks.problem(descriptor));
         if (problem.isPresent()) {
             throw new io.stasis.engine.UnsupportedResourceException(List.of(problem.get()));
         }
@@ -188,6 +193,10 @@ public final class DescriptorCapture implements AutoCloseable {
     }
 
     /** Who gets signals of which descriptions. */
+    public List<FileLock> locks() {
+        return locks.locks();
+    }
+
     public List<SignalOwner> owners() {
         return List.copyOf(owners);
     }

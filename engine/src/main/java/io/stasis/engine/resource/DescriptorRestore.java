@@ -4,6 +4,7 @@ import io.stasis.engine.Engine.Problem;
 import io.stasis.engine.EngineException;
 import io.stasis.engine.Outcome;
 import io.stasis.image.model.ComputationImage;
+import io.stasis.image.model.ComputationImage.FileLock;
 import io.stasis.image.model.DescriptorEntry;
 import io.stasis.image.model.OpenDescription;
 import io.stasis.linux.libc.Fcntl;
@@ -109,22 +110,44 @@ public final class DescriptorRestore {
 
     /** One above the highest descriptor that the stub will use. */
     public int end() {
+        return namelessBase() + image.namelessFiles().size();
+    }
+
+    /** The stub's descriptor of the first file without a path, which {@link StubCalls#namelessFile} opens again. */
+    public int namelessBase() {
         return highBase + image.descriptions().size();
     }
 
+    /** As {@link StubCalls#namelessFile}, good in every process until its own table is in place. */
+    public String namelessFile(int index) {
+        return calls(() -> null).namelessFile(index);
+    }
+
+    /** The stub's table, for whoever opens more in it by calls alone. */
+    public StubCalls calls(Supplier<CallTable> table) {
+        return new StubCalls(table, highBase, namelessBase(), action -> {
+            throw new IllegalStateException("here everything is done by calls");
+        });
+    }
+
     /**
-     * Opens everything in the stub.
+     * Opens everything in the stub; files without a path are there already.
      *
      * @param calls where calls are added that are run in the stub
      * @param run runs what was added; the caller runs what is left at the end
      */
     public void open(int stubPid, Supplier<CallTable> calls, Runnable run) {
-        StubCalls stub = new StubCalls(calls, highBase, action -> {
+        StubCalls stub = new StubCalls(calls, highBase, namelessBase(), action -> {
             run.run();
             try (StubDescriptors descriptors = new StubDescriptors(stubPid, highBase)) {
                 action.accept(descriptors);
             }
         });
+        parts.forEach(part -> part.open(stub));
+    }
+
+    /** Adds the calls, to be run in the stub before all else, that fill its table as {@link StubCalls} wants it. */
+    public void prepare(Supplier<CallTable> calls) {
         // Of the standard descriptors those that are closed are filled, so that an open never gets their number.
         for (int fd = 0; fd < STANDARD; fd++) {
             if (!standard.contains(fd)) {
@@ -138,14 +161,11 @@ public final class DescriptorRestore {
                         0);
             }
         }
-        parts.forEach(part -> part.open(stub));
     }
 
     /** Adds the calls, to be run in a process that inherited the stub's table, that leave it with its own. */
     public void install(int pid, Supplier<CallTable> calls, List<DescriptorEntry> entries) {
-        StubCalls own = new StubCalls(calls, highBase, action -> {
-            throw new IllegalStateException("in a process everything is done by calls");
-        });
+        StubCalls own = calls(calls);
         Set<Integer> opened = new HashSet<>();
         for (DescriptorEntry entry : entries) {
             if (opened.add(entry.description())) {
@@ -173,6 +193,15 @@ public final class DescriptorRestore {
             }
         }
         calls.get().must("close the stub's descriptors", SystemCall.CLOSE_RANGE, highBase, 0xffffffffL, 0);
+        for (FileLock lock : image.locks()) {
+            if (lock.pid() == pid) {
+                entries.stream()
+                        .filter(entry -> entry.description() == lock.description())
+                        .findFirst()
+                        .ifPresent(entry -> FileLocks.restore(
+                                lock, entry.fd(), image.descriptions().get(lock.description()), calls));
+            }
+        }
     }
 
     /** Puts bytes in flight back and arms what ticks, when all processes are built. */

@@ -26,10 +26,6 @@ final class Refused {
             return DescriptorKind.problem(
                     descriptor, name + " descriptor", "it is not supported", "close it before the checkpoint");
         }
-        if (link.startsWith("/memfd:")) {
-            return DescriptorKind.problem(
-                    descriptor, "memfd " + link, "memory files are not supported", "use a file instead");
-        }
         String what =
                 descriptor.status().isCharacterDevice() || descriptor.status().isBlockDevice()
                         ? "device " + link

@@ -18,15 +18,20 @@ public final class StubCalls {
 
     private final Supplier<CallTable> table;
     private final int highBase;
+    private final int namelessBase;
     private final Consumer<Consumer<StubDescriptors>> interlude;
 
     /**
      * @param table the table to add to, cut into pieces that fit by its owner
+     * @param highBase the stub's descriptor of the first description
+     * @param namelessBase the stub's descriptor of the first file without a path
      * @param interlude see {@link #then}
      */
-    StubCalls(Supplier<CallTable> table, int highBase, Consumer<Consumer<StubDescriptors>> interlude) {
+    StubCalls(
+            Supplier<CallTable> table, int highBase, int namelessBase, Consumer<Consumer<StubDescriptors>> interlude) {
         this.table = table;
         this.highBase = highBase;
+        this.namelessBase = namelessBase;
         this.interlude = interlude;
     }
 
@@ -49,9 +54,23 @@ public final class StubCalls {
         CallTable calls = calls();
         int opened = calls.must(
                 "open " + path, SystemCall.OPENAT, Fcntl.AT_FDCWD, calls.string(path), safe | Fcntl.O_CLOEXEC, 0);
-        int moved = calls.must("open " + path, SystemCall.DUP3, 0, target, Fcntl.O_CLOEXEC);
+        place(opened, target);
+    }
+
+    /** Moves the descriptor that the call number {@code opened} of the current table gives to {@code target}. */
+    public void place(int opened, int target) {
+        CallTable calls = calls();
+        int moved = calls.must("place descriptor " + target, SystemCall.DUP3, 0, target, Fcntl.O_CLOEXEC);
         calls.forward(opened, moved, 0);
         closeTemporaries();
+    }
+
+    /**
+     * A path that opens a file of the image that has none, see {@link
+     * io.stasis.image.model.ComputationImage#namelessFiles()}.
+     */
+    public String namelessFile(int index) {
+        return "/proc/self/fd/" + (namelessBase + index);
     }
 
     public void duplicate(int from, int target) {

@@ -1,5 +1,6 @@
 package io.stasis.engine.restore;
 
+import io.stasis.engine.resource.file.RemovedDirectories;
 import io.stasis.image.model.ProcessImage;
 import io.stasis.image.model.ProcessImage.IntervalTimer;
 import io.stasis.image.model.ProcessImage.Limit;
@@ -43,15 +44,21 @@ final class AttributeCalls {
     /** Working directory, root, umask, personality: while the process still may go everywhere. */
     static void filesystem(CallTable calls, ProcessImage image) {
         var state = image.filesystem();
+        String directory = state.removed()
+                ? RemovedDirectories.make(state.workingDirectory(), calls)
+                : state.workingDirectory().path();
         int opened = calls.must(
-                "open working directory " + state.workingDirectory().path(),
+                "open working directory " + directory,
                 SystemCall.OPENAT,
                 AT_FDCWD,
-                calls.string(state.workingDirectory().path()),
+                calls.string(directory),
                 O_PATH_DIRECTORY_CLOEXEC,
                 0);
-        int changed = calls.must("change to " + state.workingDirectory().path(), SystemCall.FCHDIR, 0);
+        int changed = calls.must("change to " + directory, SystemCall.FCHDIR, 0);
         calls.forward(opened, changed, 0);
+        if (state.removed()) {
+            RemovedDirectories.remove(directory, calls);
+        }
         // Last, as all paths of the image are seen from the agent's root.
         if (!state.root().path().equals("/")) {
             calls.must(

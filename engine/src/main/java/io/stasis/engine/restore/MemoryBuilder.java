@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.function.IntFunction;
 
 /**
  * Makes the address space of one process: kernel mappings moved into place, everything mapped, pages read straight from
@@ -47,6 +48,7 @@ final class MemoryBuilder {
     private final AddressPlan plan;
     private final KernelMappings kernelMappings;
     private final Path generation;
+    private final IntFunction<String> namelessFiles;
     private final int scratchFd;
     private final Program program = new Program(AddressPlan.WORK_AREA_BYTES - 4096);
     private final List<Read> reads = new ArrayList<>();
@@ -54,22 +56,29 @@ final class MemoryBuilder {
     private long bytes;
 
     /**
+     * @param namelessFiles the path by which the process opens a file of the image that has none, by its index
      * @param scratchFd this descriptor and the next one are free for use; all between 3 and it are closed at will
      */
     MemoryBuilder(
-            RestoredProcess process, AddressPlan plan, KernelMappings kernelMappings, Path generation, int scratchFd) {
+            RestoredProcess process,
+            AddressPlan plan,
+            KernelMappings kernelMappings,
+            Path generation,
+            IntFunction<String> namelessFiles,
+            int scratchFd) {
         this.process = process;
         this.memory = process.image().memory();
         this.plan = plan;
         this.kernelMappings = kernelMappings;
         this.generation = generation;
+        this.namelessFiles = namelessFiles;
         this.scratchFd = scratchFd;
     }
 
     /** Builds everything. Returns the bytes read. */
     long build() {
         List<PageFile.Run> runs;
-        Path pageFile = generation.resolve(memory.pageFile());
+        Path pageFile = PageFile.inside(generation, memory.pageFile());
         try (PageFile pages = PageFile.open(pageFile)) {
             runs = pages.runs();
         }
@@ -104,7 +113,6 @@ final class MemoryBuilder {
     private void mapOne(Mapping mapping, boolean filled) {
         int protection = mapping.protection() | (filled ? PROT_WRITE : 0);
         int flags = MAP_FIXED_NOREPLACE | (mapping.hasFlag("nr") ? MAP_NORESERVE : 0);
-        String what = "map " + Long.toHexString(mapping.start());
         switch (mapping.backing()) {
             case Backing.Kernel(String name) ->
                 program.calls()
@@ -116,17 +124,8 @@ final class MemoryBuilder {
                                 mapping.length(),
                                 MREMAP_MAYMOVE_FIXED,
                                 mapping.start());
-            case Backing.Anonymous() ->
-                program.calls()
-                        .must(
-                                what,
-                                SystemCall.MMAP,
-                                mapping.start(),
-                                mapping.length(),
-                                protection,
-                                flags | MAP_PRIVATE | MAP_ANONYMOUS | (mapping.hasFlag("gd") ? MAP_GROWSDOWN : 0),
-                                -1,
-                                0);
+            case Backing.Anonymous anonymous -> mapAnonymous(mapping, protection, flags);
+            case Backing.Detached detached -> mapAnonymous(mapping, protection, flags);
             case Backing.SharedMemory(int object, long offset) ->
                 // An old length of zero makes one more mapping of the same memory, see mremap(2).
                 program.calls()
@@ -138,20 +137,37 @@ final class MemoryBuilder {
                                 mapping.length(),
                                 MREMAP_MAYMOVE_FIXED,
                                 mapping.start());
-            case Backing.MappedFile(var file, long offset) -> {
-                boolean writable = mapping.shared() && mapping.hasFlag("mw");
-                CallTable calls = open(file.path(), writable);
-                calls.must(
-                        what + " from " + file.path(),
+            case Backing.MappedFile(var file, long offset) -> mapFile(file.path(), mapping, protection, flags, offset);
+            case Backing.MappedNamelessFile(int file, long offset) ->
+                mapFile(namelessFiles.apply(file), mapping, protection, flags, offset);
+        }
+    }
+
+    private void mapAnonymous(Mapping mapping, int protection, int flags) {
+        program.calls()
+                .must(
+                        "map " + Long.toHexString(mapping.start()),
                         SystemCall.MMAP,
                         mapping.start(),
                         mapping.length(),
                         protection,
-                        flags | (mapping.shared() ? MAP_SHARED : MAP_PRIVATE),
-                        scratchFd,
-                        offset);
-            }
-        }
+                        flags | MAP_PRIVATE | MAP_ANONYMOUS | (mapping.hasFlag("gd") ? MAP_GROWSDOWN : 0),
+                        -1,
+                        0);
+    }
+
+    private void mapFile(String path, Mapping mapping, int protection, int flags, long offset) {
+        boolean writable = mapping.shared() && mapping.hasFlag("mw");
+        CallTable calls = open(path, writable);
+        calls.must(
+                "map " + Long.toHexString(mapping.start()) + " from " + path,
+                SystemCall.MMAP,
+                mapping.start(),
+                mapping.length(),
+                protection,
+                flags | (mapping.shared() ? MAP_SHARED : MAP_PRIVATE),
+                scratchFd,
+                offset);
     }
 
     /** Leaves the file open at {@link #scratchFd}. */

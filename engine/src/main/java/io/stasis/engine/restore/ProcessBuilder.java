@@ -62,7 +62,8 @@ final class ProcessBuilder {
             DescriptorRestore descriptors,
             int scratchFd,
             boolean disturbed) {
-        long bytes = new MemoryBuilder(process, plan, kernelMappings, generation, scratchFd).build();
+        long bytes = new MemoryBuilder(process, plan, kernelMappings, generation, descriptors::namelessFile, scratchFd)
+                .build();
         Program program = new Program(workArea.room());
         AttributeCalls.filesystem(program.calls(), image);
         descriptors.install(pid, program::calls, image.descriptors());

@@ -1,6 +1,7 @@
 package io.stasis.engine.restore;
 
 import io.stasis.engine.Engine.Problem;
+import io.stasis.engine.resource.file.RemovedDirectories;
 import io.stasis.image.model.ComputationImage;
 import io.stasis.image.model.FileReference;
 import io.stasis.image.model.MemoryImage.Backing;
@@ -187,7 +188,9 @@ final class RestoreCheck {
             }
         }
         var directory = process.filesystem().workingDirectory();
-        if (!FileStatus.of(directory.path()).isDirectory()) {
+        if (process.filesystem().removed()) {
+            RemovedDirectories.problem(pid, directory).ifPresent(problems::add);
+        } else if (!FileStatus.of(directory.path()).isDirectory()) {
             add(pid, "working directory " + directory.path(), "it does not exist", "make it again");
         }
     }

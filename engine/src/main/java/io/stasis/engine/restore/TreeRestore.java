@@ -11,6 +11,9 @@ import io.stasis.engine.RestoreSession;
 import io.stasis.engine.kinds.Kinds;
 import io.stasis.engine.resource.DescriptorKind;
 import io.stasis.engine.resource.DescriptorRestore;
+import io.stasis.engine.resource.StubDescriptors;
+import io.stasis.engine.resource.file.NamelessFileRestore;
+import io.stasis.engine.resource.ipc.SharedSegments;
 import io.stasis.engine.resource.outside.Outside;
 import io.stasis.image.PageFile;
 import io.stasis.image.RecordFile;
@@ -55,10 +58,12 @@ public final class TreeRestore implements RestoreSession {
     private final ComputationImage computation;
     private final Map<Integer, ProcessImage> images = new LinkedHashMap<>();
     private final KernelMappings kernelMappings = new KernelMappings();
+    private final SharedSegments segments;
     private final int scratchFd;
     private AddressPlan plan;
     private WorkArea workArea;
     private DescriptorRestore descriptors;
+    private NamelessFileRestore namelessFiles;
     private Path stubPath;
     private RestoredProcess stub;
     private Tracee seizedStub;
@@ -70,6 +75,7 @@ public final class TreeRestore implements RestoreSession {
         this.request = request;
         Path host = request.generation().resolve(request.imageHost());
         this.computation = RecordFile.read(host.resolve("tree.record"), ComputationImage.class);
+        this.segments = new SharedSegments(computation.segments());
         int highest = FIRST_HIGH_DESCRIPTOR;
         for (int pid : computation.processes()) {
             ProcessImage image = RecordFile.read(host.resolve(pid + ".process"), ProcessImage.class);
@@ -86,6 +92,7 @@ public final class TreeRestore implements RestoreSession {
         return attempt("check the image against this host", () -> {
             List<Problem> problems = new ArrayList<>(new RestoreCheck(computation, images.values()).problems());
             problems.addAll(descriptors(Outside.unknown(request.detached())).verify());
+            problems.addAll(SharedSegments.verify(computation));
             return problems;
         });
     }
@@ -160,11 +167,18 @@ public final class TreeRestore implements RestoreSession {
         stub.run(program);
         makeSharedMemory();
         Program[] opens = {new Program(workArea.room())};
+        descriptors.prepare(() -> opens[0].calls());
+        namelessFiles = new NamelessFileRestore(
+                computation.namelessFiles(), descriptors.namelessBase(), request.workDirectory());
+        namelessFiles.create(descriptors.calls(() -> opens[0].calls()));
         descriptors.open(stub.pid(), () -> opens[0].calls(), () -> {
             stub.run(opens[0]);
             opens[0] = new Program(workArea.room());
         });
         stub.run(opens[0]);
+        try (StubDescriptors copies = new StubDescriptors(stub.pid())) {
+            namelessFiles.fill(copies, request.generation());
+        }
     }
 
     /** Small files that were mapped shared and have vanished, such as a JVM's performance data. */
@@ -190,22 +204,24 @@ public final class TreeRestore implements RestoreSession {
         for (int i = 0; i < computation.sharedObjects().size(); i++) {
             var object = computation.sharedObjects().get(i);
             long address = plan.sharedObjects().get(i);
-            Path file = request.generation().resolve(object.pageFile());
+            Path file = PageFile.inside(request.generation(), object.pageFile());
             List<PageFile.Run> runs;
             try (PageFile pages = PageFile.open(file)) {
                 runs = pages.runs();
             }
             Program program = new Program(workArea.room());
             CallTable calls = program.calls();
-            calls.must(
-                    "make shared memory",
-                    SystemCall.MMAP,
-                    address,
-                    AddressPlan.pages(object.size()),
-                    PROT_READ_WRITE,
-                    MAP_SHARED_ANONYMOUS_FIXED_NOREPLACE,
-                    -1,
-                    0);
+            if (!segments.attach(i, address, stub::run)) {
+                calls.must(
+                        "make shared memory",
+                        SystemCall.MMAP,
+                        address,
+                        AddressPlan.pages(object.size()),
+                        PROT_READ_WRITE,
+                        MAP_SHARED_ANONYMOUS_FIXED_NOREPLACE,
+                        -1,
+                        0);
+            }
             int opened = calls.must(
                     "open " + file,
                     SystemCall.OPENAT,
@@ -227,7 +243,9 @@ public final class TreeRestore implements RestoreSession {
             }
             program.calls().must("close page files", SystemCall.CLOSE_RANGE, 3, scratchFd, 0);
             stub.run(program);
+            segments.filled(i, address, stub::run);
         }
+        segments.finish();
     }
 
     @Override
@@ -283,9 +301,13 @@ public final class TreeRestore implements RestoreSession {
     public Outcome.Refilled refill(ProcessKey process) {
         return attempt("refill the pipes of process " + process.pid(), () -> {
             long started = System.nanoTime();
-            var connections = process.pid() == images.keySet().iterator().next()
-                    ? descriptors.complete(stub.pid())
-                    : List.<Outcome.Connection>of();
+            List<Outcome.Connection> connections = List.of();
+            if (process.pid() == images.keySet().iterator().next()) {
+                connections = descriptors.complete(stub.pid());
+                try (StubDescriptors copies = new StubDescriptors(stub.pid())) {
+                    namelessFiles.finish(copies);
+                }
+            }
             return new Outcome.Refilled(key(process), connections, started, System.nanoTime());
         });
     }
@@ -308,6 +330,7 @@ public final class TreeRestore implements RestoreSession {
             // From here on the death of the agent lets everything go instead of killing it: all of it or nothing.
             tree.all().forEach(process -> process.threads().forEach(thread -> thread.setOptions(0)));
             released = true;
+            segments.keep();
             List<Outcome.Released> outcomes = new ArrayList<>();
             // Children first: a parent must not see a child that is about to stop running.
             for (ProcessBuilder builder : builders.reversed()) {
@@ -399,6 +422,7 @@ public final class TreeRestore implements RestoreSession {
                 seizedStub.reap();
             }
         } finally {
+            segments.close();
             if (stubPath != null) {
                 try {
                     Files.deleteIfExists(stubPath);

@@ -60,6 +60,17 @@ public record MemoryImage(
          */
         record SharedMemory(int object, long offset) implements Backing {}
 
+        /**
+         * A file that no path leads to, see {@link ComputationImage#namelessFiles()}; {@code offset} in bytes.
+         */
+        record MappedNamelessFile(int file, long offset) implements Backing {}
+
+        /**
+         * Private memory of a file that no path leads to and that could not be opened either: all of its pages are among
+         * the process's own, and it comes back as anonymous memory.
+         */
+        record Detached() implements Backing {}
+
         /** A mapping the kernel itself put there; {@code name} is "[vdso]", "[vvar]" or "[vvar_vclock]". */
         record Kernel(String name) implements Backing {}
     }

@@ -8,6 +8,12 @@ public sealed interface OpenDescription {
     /** A regular file, directory or harmless device (/dev/null, zero, full, random, urandom), by path. */
     record OpenFile(int statusFlags, FileReference file, long offset) implements OpenDescription {}
 
+    /** A regular file that no path leads to: index into {@link ComputationImage#namelessFiles()}. */
+    record OpenNamelessFile(int statusFlags, int file, long offset) implements OpenDescription {}
+
+    /** A directory that was removed while it was open, with the path it had. */
+    record OpenRemovedDirectory(int statusFlags, FileReference directory) implements OpenDescription {}
+
     /**
      * An epoll instance, see epoll(7). Its interests are added again in a process that holds it.
      *

@@ -43,8 +43,12 @@ public record ProcessImage(
      */
     public record Identity(int pid, int parent, int group, int session, int exitSignal, long startTime, String name) {}
 
-    /** Working directory, root directory and file mode creation mask. */
-    public record FilesystemState(FileReference workingDirectory, FileReference root, int umask) {}
+    /**
+     * Working directory, root directory and file mode creation mask.
+     *
+     * @param removed whether the working directory was removed
+     */
+    public record FilesystemState(FileReference workingDirectory, boolean removed, FileReference root, int umask) {}
 
     /**
      * One interval timer in microseconds; {@code value} is the time left, 0 when disarmed. A timer that expired while

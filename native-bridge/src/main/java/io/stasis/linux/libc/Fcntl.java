@@ -24,6 +24,10 @@ public final class Fcntl {
     public static final int O_PATH = 010000000;
     public static final int O_TMPFILE = 020200000;
 
+    public static final int F_ADD_SEALS = 1033;
+    public static final int F_GET_SEALS = 1034;
+    public static final int F_SEAL_SEAL = 0x1;
+
     public static final int AT_FDCWD = -100;
     public static final int AT_SYMLINK_NOFOLLOW = 0x100;
     public static final int AT_SYMLINK_FOLLOW = 0x400;

@@ -5,6 +5,7 @@ import io.stasis.linux.Pid;
 import io.stasis.linux.libc.Fcntl;
 import io.stasis.linux.libc.Libc;
 import io.stasis.linux.libc.StatMode;
+import io.stasis.linux.libc.SystemCall;
 import java.nio.ByteBuffer;
 
 /**
@@ -28,6 +29,7 @@ public record FileStatus(
         boolean exists) {
 
     private static final int STATX_BASIC_STATS = 0x7ff;
+    private static final int STATFS = 120;
     private static final FileStatus ABSENT = new FileStatus(0, 0, 0, 0, 0, 0, 0, 0, 0, false);
 
     /** Of the file {@code path} leads to, symbolic links followed. */
@@ -50,6 +52,15 @@ public record FileStatus(
     /** Of an open descriptor of a process. It need not have a name. */
     public static FileStatus ofProcFd(Pid pid, int fd) {
         return of(Procfs.file(pid, "fd/" + fd));
+    }
+
+    /** The kind of file system that {@code path} lies on, a magic number of {@code <linux/magic.h>}, see statfs(2). */
+    public static long fileSystemType(String path) {
+        ByteBuffer text = Libc.string(path);
+        ByteBuffer status = Libc.buffer(STATFS);
+        Libc.check(Libc.call(SystemCall.STATFS, Libc.address(text), Libc.address(status)), "statfs of " + path);
+        java.lang.ref.Reference.reachabilityFence(text);
+        return status.getLong(0);
     }
 
     public boolean isRegular() {

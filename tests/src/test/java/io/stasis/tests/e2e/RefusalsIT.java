@@ -8,6 +8,8 @@ import io.stasis.tests.harness.Program;
 import io.stasis.tests.harness.Programs;
 import io.stasis.tests.harness.Stasis;
 import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -96,6 +98,54 @@ class RefusalsIT {
         stasis.run("restart", target.image().toString()).expectRefusal(7, Long.toString(target.pid()));
         target.awaitMoreTicks();
         target.finish();
+    }
+
+    @Test
+    void aLockThatSomebodyElseHasMeanwhileIsNamedAndTheImageRestartsWhenItIsFree() throws IOException {
+        var target = stasis.launch(Programs.c("locks"));
+        target.awaitTicks(3);
+        target.checkpointAndKill();
+        Path file = Path.of(target.progress().file() + ".posix");
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE);
+                FileLock lock = channel.lock()) {
+            assertThat(lock.isValid()).isTrue();
+            stasis.run("restart", target.image().toString()).expectRefusal(1, file.toString());
+        }
+        target.restart();
+        target.finish();
+    }
+
+    /** It outlives the program, as it was not removed. */
+    @Test
+    void aSharedSegmentThatSomebodyElseUsesIsNamedAndTakenBackWhenItIsFree() throws Exception {
+        var target = stasis.launch(Programs.c("segments"));
+        target.awaitTicks(3);
+        target.checkpointAndKill();
+        String id = segment(0x57a50000 | (int) (target.pid() & 0xffff));
+        Process user = new ProcessBuilder(
+                        "python3",
+                        "-c",
+                        "import ctypes, time; c = ctypes.CDLL(None); print(c.shmat(" + id
+                                + ", None, 0), flush=True); time.sleep(300)")
+                .start();
+        try {
+            user.inputReader().readLine();
+            stasis.run("restart", target.image().toString()).expectRefusal(5, "segment " + id);
+        } finally {
+            user.destroyForcibly().waitFor();
+        }
+        target.restart();
+        target.finish();
+    }
+
+    private static String segment(int key) throws IOException {
+        try (var lines = Files.lines(Path.of("/proc/sysvipc/shm"))) {
+            return lines.map(line -> line.strip().split("\\s+"))
+                    .filter(fields -> fields[0].equals(Integer.toString(key)))
+                    .map(fields -> fields[1])
+                    .findFirst()
+                    .orElseThrow();
+        }
     }
 
     @Test

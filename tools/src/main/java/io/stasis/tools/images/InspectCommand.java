@@ -122,6 +122,9 @@ public final class InspectCommand extends StasisCommand {
                 case Backing.Anonymous() -> "anonymous";
                 case Backing.MappedFile file -> mapping.shared() ? "shared file" : "private file";
                 case Backing.SharedMemory memory -> "shared memory";
+                case Backing.MappedNamelessFile file ->
+                    mapping.shared() ? "shared deleted file" : "private deleted file";
+                case Backing.Detached() -> "private deleted file";
                 case Backing.Kernel kernel -> "kernel";
             };
             byKind.merge(kind, mapping.length(), (a, b) -> (Long) a + (Long) b);
@@ -132,6 +135,13 @@ public final class InspectCommand extends StasisCommand {
     private static String describe(OpenDescription description, ComputationImage tree) {
         return switch (description) {
             case OpenDescription.OpenFile(int flags, var file, long offset) -> file.path() + " at " + offset;
+            case OpenDescription.OpenRemovedDirectory(int flags, var directory) ->
+                "removed directory " + directory.path();
+            case OpenDescription.OpenNamelessFile(int flags, int file, long offset) -> {
+                var nameless = tree.namelessFiles().get(file);
+                yield (nameless.memory() ? "memory file " : "deleted file ")
+                        + nameless.file().path() + " at " + offset;
+            }
             case OpenDescription.PipeEnd(int flags, int pipe) ->
                 ((flags & 3) == 1 ? "writing" : "reading") + " end of "
                         + (tree.pipes().get(pipe).path() == null

@@ -4,6 +4,7 @@ import io.stasis.engine.Engine.Problem;
 import io.stasis.engine.resource.Descriptor;
 import io.stasis.engine.resource.DescriptorKind;
 import io.stasis.engine.resource.StubCalls;
+import io.stasis.image.model.FileReference;
 import io.stasis.image.model.OpenDescription.OpenFile;
 import io.stasis.linux.Pid;
 import io.stasis.linux.libc.StatMode;
@@ -38,7 +39,6 @@ public final class OpenFiles implements DescriptorKind<OpenFile> {
     public boolean claims(Descriptor descriptor) {
         FileStatus status = descriptor.status();
         return descriptor.link().startsWith("/")
-                && !descriptor.link().startsWith("/memfd:")
                 && (status.isRegular() || status.isDirectory() || isHarmlessDevice(descriptor) || isPath(descriptor));
     }
 
@@ -62,22 +62,36 @@ public final class OpenFiles implements DescriptorKind<OpenFile> {
                             "close it first"));
         }
         ProcLinks.Target target = ProcLinks.fd(new Pid(descriptor.pid()), descriptor.fd());
-        if (target.deleted()) {
+        if (!target.deleted() && !FileStatus.of(target.path()).exists()) {
             return Optional.of(DescriptorKind.problem(
                     descriptor,
                     "file " + target.path(),
-                    "it was deleted, so that it could not be opened again",
-                    "keep the file, or close the descriptor"));
+                    "its path leads nowhere, as that of a POSIX message queue or of a mount that was hidden",
+                    "close it first"));
         }
-        return Optional.empty();
+        if (!target.deleted()
+                || NamelessFiles.otherName(target.path(), descriptor.status()).isPresent()) {
+            return Optional.empty();
+        }
+        return Optional.of(DescriptorKind.problem(
+                descriptor,
+                "file " + target.path(),
+                descriptor.status().isRegular()
+                        ? "its name was removed and it has others, which are not in the same directory"
+                        : "it was deleted, so that it could not be opened again",
+                "keep the file, or close the descriptor"));
     }
 
     @Override
     public OpenFile capture(Descriptor descriptor) {
-        return new OpenFile(
-                descriptor.statusFlags(),
-                descriptor.reference(),
-                descriptor.info().pos());
+        ProcLinks.Target target = ProcLinks.fd(new Pid(descriptor.pid()), descriptor.fd());
+        FileReference file = descriptor.reference();
+        if (target.deleted()) {
+            String name =
+                    NamelessFiles.otherName(target.path(), descriptor.status()).orElse(target.path());
+            file = new FileReference(name, file.device(), file.inode(), file.mode(), file.size(), file.modifiedNanos());
+        }
+        return new OpenFile(descriptor.statusFlags(), file, descriptor.info().pos());
     }
 
     @Override

@@ -101,10 +101,13 @@ public final class TreeSockets {
     }
 
     /**
-     * Whether somebody outside the tree holds it, as far as can be seen. A socket that nobody holds is on its way through
-     * another socket.
+     * Whether somebody outside the tree holds it. A socket that nobody holds is on its way through another socket. Other
+     * users' processes cannot be looked into without CAP_SYS_PTRACE: what nobody seems to hold counts as theirs when it is
+     * the other end of a standard descriptor, and else is looked for in the queues of the frozen tree.
+     *
+     * @param end inode of the tree's end
      */
-    boolean isHeldOutside(long inode) {
+    boolean isHeldOutside(long inode, long end) {
         if (heldOutside == null) {
             heldOutside = new HashSet<>();
             for (int pid : ProcessScan.all()) {
@@ -113,7 +116,8 @@ public final class TreeSockets {
                 }
             }
         }
-        return heldOutside.contains(inode) || !SystemInfo.hasCapability(Capability.CAP_SYS_PTRACE);
+        return heldOutside.contains(inode)
+                || standardRole(end) >= 0 && !SystemInfo.hasCapability(Capability.CAP_SYS_PTRACE);
     }
 
     Set<Integer> holders(long inode) {
@@ -203,8 +207,12 @@ public final class TreeSockets {
 
     /** The standard descriptor of some process of the tree that leads to this socket; -1 when there is none. */
     public int standardRole(Descriptor descriptor) {
+        return standardRole(descriptor.status().ino());
+    }
+
+    private int standardRole(long inode) {
         readProcesses();
-        int[] lowest = descriptors.get(descriptor.status().ino());
+        int[] lowest = descriptors.get(inode);
         return lowest != null && lowest[1] <= LAST_STANDARD ? lowest[1] : -1;
     }
 }

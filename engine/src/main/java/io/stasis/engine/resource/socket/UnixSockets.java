@@ -73,7 +73,7 @@ public final class UnixSockets implements DescriptorKind<UnixSocket> {
     /** Whether a socket is connected to one that no process of the tree holds. */
     static boolean leadsOutside(UnixEntry entry, TreeSockets tree) {
         long peer = Integer.toUnsignedLong(entry.peer());
-        return peer != 0 && !tree.holds(peer) && tree.isHeldOutside(peer);
+        return peer != 0 && !tree.holds(peer) && tree.isHeldOutside(peer, Integer.toUnsignedLong(entry.inode()));
     }
 
     private static boolean isConnected(UnixEntry entry) {
