@@ -155,6 +155,7 @@ public final class InspectCommand extends StasisCommand {
                 "epoll of " + interests.size() + " descriptors";
             case OpenDescription.EventCounter(int flags, long count, boolean semaphore) -> "eventfd at " + count;
             case OpenDescription.UnixSocket socket -> unixSocket(socket);
+            case OpenDescription.InetSocket socket -> inetSocket(socket);
             case OpenDescription.External(int flags, int role, String what) ->
                 what + ", the outside's descriptor " + role;
         };
@@ -171,6 +172,37 @@ public final class InspectCommand extends StasisCommand {
         return "Unix " + type + " socket " + socket.id() + (name.isEmpty() ? "" : " " + name)
                 + (socket.backlog() >= 0 ? ", listening" : "")
                 + (socket.peer() != 0 ? ", connected to " + socket.peer() : "") + " (" + bytes + " bytes in flight)";
+    }
+
+    private static String inetSocket(OpenDescription.InetSocket socket) {
+        String protocol = switch (socket.protocol()) {
+            case 6 -> "TCP";
+            case 17 -> "UDP";
+            default -> "IP protocol " + socket.protocol();
+        };
+        long bytes = socket.unsent().length
+                + socket.received().stream().mapToLong(m -> m.data().length).sum();
+        return protocol + " socket " + socket.id() + " " + address(socket.local())
+                + (socket.backlog() >= 0 ? ", listening" : "")
+                + (socket.remote().length > 0 ? " to " + address(socket.remote()) : "") + " (" + bytes
+                + " bytes in flight)";
+    }
+
+    /** A sockaddr_in or sockaddr_in6 for people. */
+    private static String address(byte[] bytes) {
+        if (bytes.length < 16) {
+            return "";
+        }
+        boolean inet6 = bytes.length >= 28;
+        int port = Byte.toUnsignedInt(bytes[2]) << 8 | Byte.toUnsignedInt(bytes[3]);
+        try {
+            String host = java.net.InetAddress.getByAddress(
+                            java.util.Arrays.copyOfRange(bytes, inet6 ? 8 : 4, inet6 ? 24 : 8))
+                    .getHostAddress();
+            return (inet6 ? "[" + host + "]" : host) + ":" + port;
+        } catch (java.net.UnknownHostException e) {
+            throw new IllegalStateException(e); // the length is right
+        }
     }
 
     private static void print(Manifest manifest, List<Map<String, Object>> hosts) {
