@@ -247,6 +247,7 @@ public final class TreeCheckpoint implements CheckpointSession {
         return attempt("end process " + key.pid(), () -> {
             long started = System.nanoTime();
             FrozenProcess process = frozenProcess(key);
+            descriptors.beforeEnd();
             process.kill();
             frozen.remove(key);
             long finished = System.nanoTime();

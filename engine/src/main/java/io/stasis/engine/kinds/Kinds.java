@@ -12,6 +12,7 @@ import io.stasis.engine.resource.outside.Externals;
 import io.stasis.engine.resource.outside.Outside;
 import io.stasis.engine.resource.outside.Terminals;
 import io.stasis.engine.resource.pipe.Pipes;
+import io.stasis.engine.resource.socket.InetSockets;
 import io.stasis.engine.resource.socket.TreeSockets;
 import io.stasis.engine.resource.socket.UnixSockets;
 import io.stasis.image.model.ComputationImage;
@@ -57,6 +58,7 @@ public record Kinds(Pipes pipes, Terminals terminals, NamelessFiles namelessFile
                         terminals,
                         new EventPolls(),
                         new EventCounters(),
-                        new UnixSockets(sockets)));
+                        new UnixSockets(sockets),
+                        new InetSockets(sockets)));
     }
 }

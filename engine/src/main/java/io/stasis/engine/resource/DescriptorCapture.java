@@ -40,6 +40,7 @@ public final class DescriptorCapture implements AutoCloseable {
     private final FileLocks locks = new FileLocks();
     private final Map<Likeness, List<Known>> known = new HashMap<>();
     private boolean frozen;
+    private boolean ending;
 
     /**
      * @param treePids processes of the tree, which may grow
@@ -190,6 +191,14 @@ public final class DescriptorCapture implements AutoCloseable {
             }
         }
         return List.copyOf(descriptions);
+    }
+
+    /** To be called before the first process of the frozen tree is killed. */
+    public void beforeEnd() {
+        if (!ending) {
+            ending = true;
+            kinds.forEach(DescriptorKind::beforeEnd);
+        }
     }
 
     /** Who gets signals of which descriptions. */

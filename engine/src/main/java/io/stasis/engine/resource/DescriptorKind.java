@@ -54,6 +54,9 @@ public interface DescriptorKind<D extends OpenDescription> {
         return List.of();
     }
 
+    /** The frozen tree, whose image is safe, is about to be killed: what would outlive it and be in the way is prevented. */
+    default void beforeEnd() {}
+
     /** Forgets what a survey saw: the tree runs, and what it holds comes and goes. */
     default void lookAgain() {}
 

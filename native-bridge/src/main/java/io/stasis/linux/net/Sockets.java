@@ -143,6 +143,15 @@ public final class Sockets {
      * @return empty when there is nothing, or nothing more
      */
     public static Optional<Message> peek(Fd socket, int most) {
+        return peek(socket, most, MSG_TRUNC);
+    }
+
+    /** As {@link #peek(Fd, int)} for TCP, to which MSG_TRUNC means that the bytes are not wanted: tcp(7). */
+    public static Optional<Message> peekStream(Fd socket, int most) {
+        return peek(socket, most, 0);
+    }
+
+    private static Optional<Message> peek(Fd socket, int most, int flag) {
         ByteBuffer memory = Libc.buffer(MSGHDR_BYTES + 24 + ADDRESS_BYTES + CONTROL_BYTES + most);
         long base = Libc.address(memory);
         int vector = MSGHDR_BYTES;
@@ -153,7 +162,7 @@ public final class Sockets {
         memory.putLong(16, base + vector).putLong(24, 1);
         memory.putLong(32, base + control).putLong(40, CONTROL_BYTES);
         memory.putLong(vector, base + data).putLong(vector + 8, most);
-        int flags = MSG_PEEK | MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC;
+        int flags = MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC | flag;
         long got;
         do {
             got = Libc.call(SystemCall.RECVMSG, socket.value(), base, flags);

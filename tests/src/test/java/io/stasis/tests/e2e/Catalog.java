@@ -41,6 +41,7 @@ final class Catalog {
                 Programs.c("pipes"),
                 Programs.c("events"),
                 Programs.c("unixsockets"),
+                Programs.c("inetsockets"),
                 Programs.c("forker"),
                 Programs.c("storm"),
                 Programs.c("threadstate"),

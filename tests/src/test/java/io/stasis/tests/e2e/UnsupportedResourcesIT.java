@@ -11,6 +11,8 @@ import io.stasis.tests.harness.Programs;
 import io.stasis.tests.harness.Stasis;
 import io.stasis.tests.harness.Target;
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -28,8 +30,6 @@ class UnsupportedResourcesIT {
 
     @ParameterizedTest
     @CsvSource({
-        "tcp, socket",
-        "udp, socket",
         "netlink, socket",
         "signalfd, signalfd",
         "timerfd, timerfd",
@@ -66,6 +66,23 @@ class UnsupportedResourcesIT {
         target.awaitEnd();
         target.restart();
         target.end();
+    }
+
+    @Test
+    void aConnectionToAProcessOutsideIsRefusedByItsAddresses() throws IOException {
+        try (var server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            String port = Integer.toString(server.getLocalPort());
+            var target = stasis.launch(Programs.c("unsupported").with("tcp"));
+            Path told = Files.writeString(Path.of(target.progress().file() + ".port"), port);
+            Files.move(told, Path.of(target.progress().file() + ".go"), StandardCopyOption.ATOMIC_MOVE);
+            try (var connection = server.accept()) {
+                target.awaitLine("holds");
+                stasis.run("checkpoint", target.name())
+                        .expectRefusal(4, "TCP socket 127.0.0.1:" + connection.getPort(), "to 127.0.0.1:" + port);
+                target.awaitMoreTicks();
+                target.finish();
+            }
+        }
     }
 
     /** Kinds that may be captured or not, but then by the rules. */

@@ -15,6 +15,7 @@ import java.util.Optional;
 /** The TCP sockets of this network namespace, from /proc/net/tcp and tcp6: see proc_pid_net(5). */
 final class InetTable {
     private static final int WORDS = 10;
+    private static final int TIME_WAIT = 6;
 
     /**
      * One line.
@@ -72,7 +73,14 @@ final class InetTable {
                 .findFirst();
     }
 
-    /** Whether an address belongs to some socket of this host. */
+    /** Whether an address is taken by nothing but connections that have ended and wait for their last packets to die. */
+    boolean isOnlyWaiting(Address local) {
+        return rows.stream()
+                .filter(row -> row.local.port() == local.port() && row.state != TIME_WAIT)
+                .noneMatch(row -> row.local.isSameAs(local) || row.local.isWildcard() || local.isWildcard());
+    }
+
+    /** The line of the socket with this inode. */
     Optional<Row> byInode(long inode) {
         return rows.stream().filter(row -> row.inode == inode).findFirst();
     }

@@ -199,6 +199,9 @@ final class SocketOptions {
      */
     static void restore(Fd socket, List<SocketOption> options, String what) {
         for (SocketOption option : options) {
+            if (option.level() == IPPROTO_IPV6 && option.name() == IPV6_V6ONLY) {
+                continue; // set before bind(2), which settles it: an end of a connection has it without having asked
+            }
             Optional<byte[]> now = Sockets.option(socket, option.level(), option.name());
             if (now.isEmpty() || !Arrays.equals(now.get(), option.value())) {
                 long result = set(socket, option);

@@ -13,6 +13,10 @@ import io.stasis.linux.proc.FdTable;
 import io.stasis.linux.proc.NoSuchProcessException;
 import io.stasis.linux.proc.ProcessScan;
 import io.stasis.linux.proc.SystemInfo;
+import java.net.InetAddress;
+import java.net.NetworkInterface;
+import java.net.SocketException;
+import java.net.UnknownHostException;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
@@ -192,6 +196,31 @@ public final class TreeSockets {
         return Optional.empty();
     }
 
+    /** A descriptor of the tree that leads to this socket: pid and number. */
+    int[] descriptor(long inode) {
+        readProcesses();
+        return descriptors.get(inode);
+    }
+
+    /** Whether a TCP socket of the tree that listens gets connections to this address. */
+    boolean listens(Address address) {
+        readProcesses();
+        descriptors.forEach((inode, at) -> sockets.computeIfAbsent(inode, key -> look(at[0], at[1])));
+        return sockets.values().stream()
+                .anyMatch(socket ->
+                        socket.type == Sockets.SOCK_STREAM && socket.remote == null && socket.local.covers(address));
+    }
+
+    /** Whether the address is one of this host. */
+    boolean isLocal(Address address) {
+        try {
+            InetAddress host = InetAddress.getByAddress(address.host());
+            return host.isLoopbackAddress() || NetworkInterface.getByInetAddress(host) != null;
+        } catch (UnknownHostException | SocketException e) {
+            return false;
+        }
+    }
+
     /** Whether it is connected, and to nobody in the tree. */
     public boolean leadsOutside(Descriptor descriptor) {
         long inode = descriptor.status().ino();
@@ -201,6 +230,7 @@ public final class TreeSockets {
         }
         TreeSocket socket = socket(descriptor);
         return socket.family != Sockets.AF_UNIX
+                && socket.type == Sockets.SOCK_STREAM
                 && socket.remote != null
                 && otherEnd(socket).isEmpty();
     }
