@@ -89,6 +89,24 @@ public final class Programs {
                 List.of("/usr/bin/perl", SOURCES.resolve("perl/" + name + ".pl").toString()));
     }
 
+    /** Ranks of MPICH with its launcher, which is the root of the tree. */
+    public static Program mpich(String name, int ranks) {
+        Program rank = c(name, name + "-mpich", "libmpich-dev", "mpicc.mpich");
+        return new Program(
+                rank.name(),
+                List.of(
+                        "/usr/bin/mpirun.mpich",
+                        "-np",
+                        Integer.toString(ranks),
+                        rank.command().getFirst()));
+    }
+
+    public static Program node(String name) {
+        return new Program(
+                name,
+                List.of("/usr/bin/node", SOURCES.resolve("node/" + name + ".js").toString()));
+    }
+
     /** The JDK that runs the tests. */
     public static Program java(String name) {
         return java(name, Path.of(System.getProperty("java.home")));

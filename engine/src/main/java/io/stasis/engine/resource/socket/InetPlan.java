@@ -35,6 +35,10 @@ final class InetPlan {
     /** How long the address of a connection that ended otherwise than by a checkpoint stays taken, and a little more. */
     private static final long TIME_WAIT_NANOS = 65_000_000_000L;
 
+    private static final int IPPROTO_IP = 0;
+    private static final int IP_BIND_ADDRESS_NO_PORT = 24;
+    private static final int IP_LOCAL_PORT_RANGE = 51;
+
     private final SortedMap<Integer, InetSocket> byTarget;
     private final StubCalls stub;
     private final Map<Long, Integer> targets = new HashMap<>();
@@ -56,7 +60,9 @@ final class InetPlan {
         byTarget.forEach((target, socket) -> {
             if (!joined.contains(target)) {
                 create(socket, target);
-                if (new Address(socket.local()).port() != 0 || !new Address(socket.local()).isWildcard()) {
+                if (InetSockets.isTcp(socket.type(), socket.protocol()) && socket.remote().length > 0) {
+                    bindToConnect(socket, target);
+                } else if (new Address(socket.local()).port() != 0 || !new Address(socket.local()).isWildcard()) {
                     bind(socket, target);
                 }
                 if (socket.backlog() >= 0) {
@@ -156,6 +162,28 @@ final class InetPlan {
         });
     }
 
+    /**
+     * Gives the end that connects its port as connect(2) would have chosen it, by a range of one: other connections may
+     * share the port, which bind(2) does not allow. Kernels before 6.3 have no such range.
+     */
+    private void bindToConnect(InetSocket socket, int target) {
+        Address local = new Address(socket.local());
+        stub.then(descriptors -> {
+            byte[] anyPort = socket.local().clone();
+            anyPort[2] = 0;
+            anyPort[3] = 0;
+            try (Fd fd = descriptors.copy(target)) {
+                int range = local.port() | local.port() << 16;
+                boolean ranged = Sockets.setOption(fd, IPPROTO_IP, IP_LOCAL_PORT_RANGE, range) == 0
+                        && Sockets.setOption(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1) == 0;
+                byte[] address = ranged ? anyPort : socket.local();
+                Libc.check(
+                        call(SystemCall.BIND, descriptors, target, address),
+                        "take the address " + local + " for a socket");
+            }
+        });
+    }
+
     private static long call(long number, StubDescriptors descriptors, int target, byte[] bytes) {
         ByteBuffer address = Libc.buffer(bytes.length);
         address.put(0, bytes);
@@ -171,7 +199,7 @@ final class InetPlan {
         bind(accepted, server);
         stub.calls().must("listen at " + new Address(accepted.local()), SystemCall.LISTEN, server, 1);
         create(connected, client);
-        bind(connected, client);
+        bindToConnect(connected, client);
         stub.then(descriptors -> connect(descriptors, client, connected, true));
         CallTable calls = stub.calls();
         int taken = calls.must("accept a connection", SystemCall.ACCEPT4, server, 0, 0, Fcntl.O_CLOEXEC);

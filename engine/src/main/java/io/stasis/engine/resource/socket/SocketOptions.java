@@ -125,6 +125,7 @@ final class SocketOptions {
                 34, // IP_MULTICAST_LOOP
                 49, // IP_MULTICAST_ALL
                 50, // IP_UNICAST_IF
+                51, // IP_LOCAL_PORT_RANGE
             },
             IPPROTO_IPV6,
             new int[] {

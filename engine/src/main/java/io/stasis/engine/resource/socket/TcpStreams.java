@@ -7,10 +7,14 @@ import io.stasis.image.model.OpenDescription.SocketMessage;
 import io.stasis.linux.Errno;
 import io.stasis.linux.Fd;
 import io.stasis.linux.KernelException;
+import io.stasis.linux.libc.Capability;
 import io.stasis.linux.libc.Libc;
 import io.stasis.linux.net.Sockets;
+import io.stasis.linux.proc.SystemInfo;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Supplier;
 
 /** The bytes in flight of TCP connections: in the receive queue of one end, and in the send queue of the other. */
 final class TcpStreams {
@@ -19,9 +23,10 @@ final class TcpStreams {
     private static final int LAST_ACK = 9;
     private static final int CLOSING = 11;
     private static final int IPPROTO_TCP = 6;
-    private static final int TCP_QUICKACK = 12;
     private static final int TCP_REPAIR = 19;
     private static final int TCP_REPAIR_QUEUE = 20;
+    private static final int TCP_QUEUE_SEQ = 21;
+    private static final int TCP_RECV_QUEUE = 1;
     private static final int TCP_SEND_QUEUE = 2;
     /** Leaves repair mode without sending a window probe. */
     private static final int TCP_REPAIR_OFF_NO_WP = -1;
@@ -31,6 +36,9 @@ final class TcpStreams {
     private static final int SO_SNDBUFFORCE = 32;
     /** The kernel makes twice of what it is asked for; each time the buffer grows by more than the data. */
     private static final int WIDENINGS = 4;
+
+    /** A delayed acknowledgement comes after 200 ms at the latest (TCP_DELACK_MAX). */
+    private static final long ACKNOWLEDGEMENT_NANOS = 300_000_000L;
 
     private static final long PATIENCE_NANOS = 5_000_000_000L;
 
@@ -60,34 +68,60 @@ final class TcpStreams {
     /**
      * What this end has written and the other has not received, as the other one's buffer is full. It stays there.
      *
+     * <p>What has arrived may not have been acknowledged yet, and so still stand in this queue: the sequence numbers of
+     * both ends tell where the one ends and the other begins. Only with CAP_NET_ADMIN can they be read; others wait until
+     * the acknowledgement that is due has been sent.
+     *
      * @param other the other end
      */
     static byte[] unsent(Fd fd, Fd other, String what) {
         if (Sockets.unsent(fd) == 0) {
             return new byte[0];
         }
-        // What has arrived may only not have been acknowledged yet; this sends the acknowledgement that is due.
-        Sockets.setOption(other, IPPROTO_TCP, TCP_QUICKACK, 1);
-        int bytes = Sockets.unsent(fd);
-        if (bytes == 0) {
+        if (!SystemInfo.hasCapability(Capability.CAP_NET_ADMIN)) {
+            awaitAcknowledgement(fd, what);
             return new byte[0];
         }
+        int received = sequence(other, TCP_RECV_QUEUE, what);
+        return inRepair(fd, TCP_SEND_QUEUE, what, () -> {
+            int bytes = Sockets.unsent(fd);
+            int unacknowledged = Sockets.intOption(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, 0) - bytes;
+            byte[] data = bytes == 0
+                    ? new byte[0]
+                    : Sockets.peekStream(fd, bytes).map(Sockets.Message::data).orElse(new byte[0]);
+            int arrived = Math.clamp((long) (received - unacknowledged), 0, data.length);
+            return Arrays.copyOfRange(data, arrived, data.length);
+        });
+    }
+
+    private static void awaitAcknowledgement(Fd fd, String what) {
+        long deadline = System.nanoTime() + ACKNOWLEDGEMENT_NANOS;
+        int bytes;
+        while ((bytes = Sockets.unsent(fd)) > 0) {
+            if (System.nanoTime() > deadline) {
+                throw new EngineException(
+                        EngineException.Kind.FAILED,
+                        bytes + " bytes of " + what
+                                + " wait for room at the other end, and only a user with CAP_NET_ADMIN"
+                                + " may look at them; run the command as root, or try again");
+            }
+            LockSupport.parkNanos(1_000_000);
+        }
+    }
+
+    /** The sequence number that follows the last byte of a queue. */
+    private static int sequence(Fd fd, int queue, String what) {
+        return inRepair(fd, queue, what, () -> Sockets.intOption(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, 0));
+    }
+
+    /** Looks at a queue in repair mode, in which nothing is sent. */
+    private static <T> T inRepair(Fd fd, int queue, String what, Supplier<T> look) {
         // Leaving repair mode makes addresses unshared again.
         int reuse = Sockets.intOption(fd, Sockets.SOL_SOCKET, SocketOptions.SO_REUSEADDR, 0);
-        long result = Sockets.setOption(fd, IPPROTO_TCP, TCP_REPAIR, 1);
-        if (result == -Errno.EPERM) {
-            throw new EngineException(
-                    EngineException.Kind.FAILED,
-                    bytes + " bytes of " + what
-                            + " wait for room at the other end, and only a user with CAP_NET_ADMIN may"
-                            + " look at them; run the command as root, or try again");
-        }
-        Libc.check(result, "look into the send queue of " + what);
+        Libc.check(Sockets.setOption(fd, IPPROTO_TCP, TCP_REPAIR, 1), "look into the queues of " + what);
         try {
-            Libc.check(
-                    Sockets.setOption(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, TCP_SEND_QUEUE),
-                    "look into the send queue of " + what);
-            return Sockets.peekStream(fd, bytes).map(Sockets.Message::data).orElse(new byte[0]);
+            Libc.check(Sockets.setOption(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, queue), "look into the queues of " + what);
+            return look.get();
         } finally {
             Sockets.setOption(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_OFF_NO_WP);
             Sockets.setOption(fd, Sockets.SOL_SOCKET, SocketOptions.SO_REUSEADDR, reuse);
