@@ -15,6 +15,7 @@ import io.stasis.engine.resource.pipe.Pipes;
 import io.stasis.engine.resource.socket.InetSockets;
 import io.stasis.engine.resource.socket.TreeSockets;
 import io.stasis.engine.resource.socket.UnixSockets;
+import io.stasis.engine.resource.terminal.PseudoTerminals;
 import io.stasis.image.model.ComputationImage;
 import java.util.List;
 import java.util.Set;
@@ -55,6 +56,7 @@ public record Kinds(Pipes pipes, Terminals terminals, NamelessFiles namelessFile
                         new OpenFiles(treePids),
                         externals,
                         pipes,
+                        new PseudoTerminals(treePids),
                         terminals,
                         new EventPolls(),
                         new EventCounters(),

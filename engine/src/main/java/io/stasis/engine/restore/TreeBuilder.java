@@ -47,6 +47,7 @@ final class TreeBuilder {
     private final RestoredProcess stub;
     private final WorkArea workArea;
     private final boolean detached;
+    private final SessionTerminals terminals;
     private final ProcessImage root;
     private final Map<Integer, Identity> identities = new LinkedHashMap<>();
     private final Map<Integer, ProcessImage> images = new HashMap<>();
@@ -64,6 +65,7 @@ final class TreeBuilder {
         this.stub = stub;
         this.workArea = workArea;
         this.detached = detached;
+        this.terminals = new SessionTerminals(computation);
         for (ProcessImage process : processes) {
             identities.put(process.identity().pid(), process.identity());
             images.put(process.identity().pid(), process);
@@ -162,6 +164,7 @@ final class TreeBuilder {
         }
         process.call("found a session", SystemCall.SETSID);
         process.session(identity.pid());
+        terminals.acquire(process);
     }
 
     /** Puts everybody into their process groups; call once when all processes are made. */
@@ -194,6 +197,7 @@ final class TreeBuilder {
         for (RestoredProcess[] helper : helpers) {
             dismiss(helper[0], helper[1]);
         }
+        terminals.bringToForeground(this);
     }
 
     private boolean isSessionWithoutLeader(int group) {

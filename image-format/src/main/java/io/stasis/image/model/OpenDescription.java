@@ -122,6 +122,35 @@ public sealed interface OpenDescription {
      */
     record Terminal(int statusFlags, int terminal) implements OpenDescription {}
 
+    /** One side of a pseudo-terminal whose master is in the tree, see pty(7). */
+    sealed interface PseudoTerminal extends OpenDescription {
+        /** N of /dev/pts/N. */
+        int number();
+
+        /**
+         * @param termios {@code struct termios2} as TCGETS2 returned it
+         * @param windowSize {@code struct winsize}
+         * @param packetMode TIOCPKT
+         * @param locked TIOCSPTLCK
+         * @param hungUp whether the slave was opened, and closed by all
+         * @param session session whose controlling terminal it is, 0 for none
+         * @param foreground process group in the foreground, 0 for none
+         */
+        record Master(
+                int statusFlags,
+                int number,
+                byte[] termios,
+                byte[] windowSize,
+                boolean packetMode,
+                boolean locked,
+                boolean hungUp,
+                int session,
+                int foreground)
+                implements PseudoTerminal {}
+
+        record Slave(int statusFlags, int number) implements PseudoTerminal {}
+    }
+
     /**
      * A descriptor whose far end lies outside the tree and that the restart command's own descriptor of the same role
      * replaces: {@code role} is 0, 1 or 2 for standard input, output, error. Example: output piped into a pager.

@@ -155,6 +155,8 @@ public final class InspectCommand extends StasisCommand {
                 "epoll of " + interests.size() + " descriptors";
             case OpenDescription.EventCounter(int flags, long count, boolean semaphore) -> "eventfd at " + count;
             case OpenDescription.UnixSocket socket -> unixSocket(socket);
+            case OpenDescription.PseudoTerminal.Master master -> "master of pseudo-terminal " + master.number();
+            case OpenDescription.PseudoTerminal.Slave slave -> "pseudo-terminal /dev/pts/" + slave.number();
             case OpenDescription.InetSocket socket -> inetSocket(socket);
             case OpenDescription.External(int flags, int role, String what) ->
                 what + ", the outside's descriptor " + role;
