@@ -27,6 +27,7 @@ public sealed interface Answer extends Message {
             String message = cause.getMessage() == null ? cause.toString() : cause.getMessage();
             if (cause instanceof EngineException e) {
                 return switch (e.kind()) {
+                    case BUSY -> new Refused("busy", 1, message);
                     case FAILED -> new Refused("failed", 1, message);
                     case UNSUPPORTED -> new Refused("unsupported", 4, message);
                     case IMAGE -> new Refused("image", 5, message);

@@ -9,6 +9,8 @@ public class EngineException extends RuntimeException {
     public enum Kind {
         /** The operation failed; the program is unharmed. */
         FAILED,
+        /** Something was under way that cannot be captured in its middle: it passes, and the next attempt succeeds. */
+        BUSY,
         /** A resource cannot be captured. */
         UNSUPPORTED,
         /** The image is damaged, incomplete, or not for this host. */

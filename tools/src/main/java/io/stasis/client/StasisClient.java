@@ -4,6 +4,7 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.function.ToIntFunction;
 
@@ -21,6 +22,10 @@ import java.util.function.ToIntFunction;
  * request and returns the agent's result as it stands.
  */
 public final class StasisClient {
+    private static final int RETRIES = 10;
+    /** The first wait; each is longer than the one before by as much. */
+    private static final long RETRY_NANOS = 20_000_000L;
+
     private final StateDirectory home;
 
     private StasisClient(StateDirectory home) {
@@ -233,11 +238,25 @@ public final class StasisClient {
     }
 
     /**
-     * Sends one request and returns its result.
+     * Sends one request and returns its result. Where the agent answers that something is under way that passes (code
+     * "busy"), it is sent again after a moment, ten times.
      *
      * @param progress told what the agent is at
      */
     public Map<String, Object> request(String name, Map<String, Object> fields, Consumer<Progress> progress) {
+        for (int attempt = 1; ; attempt++) {
+            try {
+                return requestOnce(name, fields, progress);
+            } catch (StasisException e) {
+                if (!e.code().equals("busy") || attempt > RETRIES) {
+                    throw e;
+                }
+                LockSupport.parkNanos(attempt * RETRY_NANOS);
+            }
+        }
+    }
+
+    private Map<String, Object> requestOnce(String name, Map<String, Object> fields, Consumer<Progress> progress) {
         try (Connection connection = begin(name, fields)) {
             while (true) {
                 Map<String, Object> line = connection.receive();

@@ -160,7 +160,7 @@ public final class Pipes implements DescriptorKind<PipeEnd> {
                     Libc.call(SystemCall.TEE, fd.value(), writer.value(), bytes, SPLICE_F_NONBLOCK), "tee of " + what);
             if (copied != bytes) {
                 throw new EngineException(
-                        EngineException.Kind.FAILED,
+                        EngineException.Kind.BUSY,
                         "only " + copied + " of the " + bytes + " bytes in " + what + " could be read; try again");
             }
             drain(pipe, reader, bytes);

@@ -126,13 +126,7 @@ public final class InetSockets implements DescriptorKind<InetSocket> {
             return Optional.empty();
         }
         if (isPending(descriptor, socket)) {
-            return strayEnd(socket).orElseThrow().unread() == 0
-                    ? Optional.empty()
-                    : Optional.of(DescriptorKind.problem(
-                            descriptor,
-                            what(socket),
-                            "it has sent data over a connection that is not accepted yet",
-                            "try again when it is"));
+            return Optional.empty();
         }
         return isAbandoned(socket)
                 ? Optional.empty()
@@ -171,6 +165,11 @@ public final class InetSockets implements DescriptorKind<InetSocket> {
         boolean connected = isConnection(socket);
         Optional<Long> other = connected ? tree.otherEnd(socket) : Optional.empty();
         boolean pending = connected && other.isEmpty() && isPending(descriptor, socket);
+        if (pending && strayEnd(socket).orElseThrow().unread() > 0) {
+            throw new EngineException(
+                    EngineException.Kind.BUSY,
+                    what(socket) + " has sent data over a connection that is not accepted yet; try again when it is");
+        }
         long peer = other.orElse(0L);
         if (connected) {
             joined.add(descriptor);

@@ -57,7 +57,7 @@ final class TcpStreams {
         byte[] data = Sockets.peekStream(fd, bytes).map(Sockets.Message::data).orElse(new byte[0]);
         if (data.length != bytes) {
             throw new EngineException(
-                    EngineException.Kind.FAILED,
+                    EngineException.Kind.BUSY,
                     "only " + data.length + " of the " + bytes
                             + " bytes that wait in a TCP socket could be read (an urgent"
                             + " byte stands among them?); try again");
@@ -100,7 +100,7 @@ final class TcpStreams {
         while ((bytes = Sockets.unsent(fd)) > 0) {
             if (System.nanoTime() > deadline) {
                 throw new EngineException(
-                        EngineException.Kind.FAILED,
+                        EngineException.Kind.BUSY,
                         bytes + " bytes of " + what
                                 + " wait for room at the other end, and only a user with CAP_NET_ADMIN"
                                 + " may look at them; run the command as root, or try again");

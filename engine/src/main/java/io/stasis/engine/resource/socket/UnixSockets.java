@@ -91,15 +91,7 @@ public final class UnixSockets implements DescriptorKind<UnixSocket> {
         UnixEntry entry = tree.unix(inode).orElseThrow();
         if (isWaiting(entry)) {
             Optional<UnixEntry> listener = tree.listenerOf(inode);
-            return listener.isEmpty()
-                    ? outside(descriptor)
-                    : entry.room() == 0
-                            ? Optional.empty()
-                            : Optional.of(DescriptorKind.problem(
-                                    descriptor,
-                                    what(descriptor),
-                                    "it has sent data over a connection that is not accepted yet",
-                                    "try again when it is"));
+            return listener.isEmpty() ? outside(descriptor) : Optional.empty();
         }
         if (!leadsOutside(entry, tree)) {
             return Optional.empty();
@@ -140,6 +132,12 @@ public final class UnixSockets implements DescriptorKind<UnixSocket> {
         long inode = descriptor.status().ino();
         UnixEntry entry = tree.unix(inode).orElseThrow();
         captured.put(inode, descriptor);
+        if (isWaiting(entry) && entry.room() > 0) {
+            throw new EngineException(
+                    EngineException.Kind.BUSY,
+                    what(descriptor)
+                            + " has sent data over a connection that is not accepted yet; try again when it is");
+        }
         return TreeSockets.withCopy(descriptor.pid(), descriptor.fd(), fd -> {
                     byte[] name = UnixNames.nameIn(Sockets.name(fd));
                     List<SocketMessage> queue = entry.state() == LISTEN ? List.of() : queue(fd, entry, others);

@@ -189,7 +189,7 @@ public final class PseudoTerminals implements DescriptorKind<PseudoTerminal> {
         }
         if (bytes > 0) {
             throw new EngineException(
-                    EngineException.Kind.FAILED,
+                    EngineException.Kind.BUSY,
                     bytes + " bytes wait in the pseudo-terminal /dev/pts/" + number
                             + ", where nobody can look at them without taking them; try again");
         }
