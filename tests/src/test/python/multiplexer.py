@@ -39,7 +39,7 @@ while not stopped():
 tmux("send-keys", "clear; jobs; fg", "Enter")
 expect("sleep 1000")
 tmux("send-keys", "C-c")
-tmux("send-keys", "clear; echo ended $?", "Enter")
+tmux("send-keys", "s=$?; clear; echo ended $s", "Enter")
 expect("ended 130")
 tmux("kill-server")
 done()

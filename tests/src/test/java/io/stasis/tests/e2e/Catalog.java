@@ -49,14 +49,16 @@ final class Catalog {
                 Programs.c("ring").with("50"));
     }
 
-    /** Real servers with clients of theirs, and a parallel program under its launcher. */
+    /** Real servers with clients of theirs, and parallel programs under their launchers. */
     static Stream<Program> servers() {
         return Stream.of(
                 Programs.python("redis"),
                 Programs.python("nginx"),
                 Programs.python("asyncpair"),
                 Programs.node("nodepair"),
-                Programs.mpich("mpiring", 4));
+                Programs.python("multiplexer"),
+                Programs.mpich("mpiring", 4),
+                Programs.openMpi("mpiring", 4));
     }
 
     static Stream<Program> all() {

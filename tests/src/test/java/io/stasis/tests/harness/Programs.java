@@ -101,6 +101,20 @@ public final class Programs {
                         rank.command().getFirst()));
     }
 
+    /** The same of Open MPI, which also holds pseudo-terminals and files under /tmp. */
+    public static Program openMpi(String name, int ranks) {
+        Program rank = c(name, name + "-openmpi", "libopenmpi-dev", "mpicc.openmpi");
+        return new Program(
+                rank.name(),
+                List.of(
+                        "/usr/bin/mpirun.openmpi",
+                        "--allow-run-as-root",
+                        "--oversubscribe",
+                        "-np",
+                        Integer.toString(ranks),
+                        rank.command().getFirst()));
+    }
+
     public static Program node(String name) {
         return new Program(
                 name,
