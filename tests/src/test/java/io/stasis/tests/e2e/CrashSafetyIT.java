@@ -20,7 +20,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** The agent dies by SIGKILL at any moment of a checkpoint: the programs go on as if nothing had happened. */
 class CrashSafetyIT {
-    private static final int KILLS = 20;
+    private static final int KILLS = Integer.getInteger("stasis.kills", 12);
 
     @RegisterExtension
     static final Stasis stasis = new Stasis(Account.ROOT);

@@ -23,7 +23,7 @@ import java.util.concurrent.TimeUnit;
  * <p>Two commands that find no agent at the same time start one: a file lock decides, the other waits for it.
  */
 public final class AgentStarter {
-    private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(15);
+    private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(60);
     private static final int LAST_LINES = 8;
 
     private final StateDirectory home;
@@ -35,7 +35,7 @@ public final class AgentStarter {
     /**
      * A client of the running agent, which is started when there is none.
      *
-     * @throws StasisException code "no-agent" with the last lines of its log when it does not serve in 15 seconds
+     * @throws StasisException code "no-agent" with the last lines of its log when it does not serve in 60 seconds
      */
     public StasisClient connect() {
         try {
@@ -114,7 +114,7 @@ public final class AgentStarter {
                 throw failed("interrupted while the agent started", logged);
             }
             if (System.nanoTime() > deadline) {
-                throw failed("the agent did not answer within 15 seconds", logged);
+                throw failed("the agent did not answer within 60 seconds", logged);
             }
         }
         return StasisClient.of(home);
