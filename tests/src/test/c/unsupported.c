@@ -11,9 +11,7 @@
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <arpa/inet.h>
 #include <linux/aio_abi.h>
@@ -63,13 +61,6 @@ int main(int argc, char **argv) {
         fd = socket(AF_INET, SOCK_DGRAM, 0);
     } else if (!strcmp(kind, "netlink")) {
         fd = socket(AF_NETLINK, SOCK_RAW, 0);
-    } else if (!strcmp(kind, "signalfd")) {
-        sigset_t set;
-        sigemptyset(&set);
-        sigaddset(&set, SIGUSR1);
-        fd = signalfd(-1, &set, 0);
-    } else if (!strcmp(kind, "timerfd")) {
-        fd = timerfd_create(CLOCK_MONOTONIC, 0);
     } else if (!strcmp(kind, "inotify")) {
         fd = inotify_init1(0);
     } else if (!strcmp(kind, "memfd")) {

@@ -71,7 +71,9 @@ final class RecordTypes {
             OpenDescription.OpenNamelessFile.class,
             ComputationImage.Segment.class,
             ComputationImage.FileLock.class,
-            OpenDescription.OpenRemovedDirectory.class);
+            OpenDescription.OpenRemovedDirectory.class,
+            OpenDescription.SignalQueue.class,
+            OpenDescription.TimerDescriptor.class);
 
     private RecordTypes() {}
 

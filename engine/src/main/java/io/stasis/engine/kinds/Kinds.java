@@ -4,6 +4,8 @@ import io.stasis.engine.resource.DescriptorKind;
 import io.stasis.engine.resource.TreeEnds;
 import io.stasis.engine.resource.event.EventCounters;
 import io.stasis.engine.resource.event.EventPolls;
+import io.stasis.engine.resource.event.SignalQueues;
+import io.stasis.engine.resource.event.TimerDescriptors;
 import io.stasis.engine.resource.file.NamelessDescriptors;
 import io.stasis.engine.resource.file.NamelessFiles;
 import io.stasis.engine.resource.file.OpenFiles;
@@ -57,6 +59,8 @@ public record Kinds(Pipes pipes, Terminals terminals, NamelessFiles namelessFile
                         terminals,
                         new EventPolls(),
                         new EventCounters(),
+                        new SignalQueues(),
+                        new TimerDescriptors(),
                         new UnixSockets(sockets)));
     }
 }

@@ -31,8 +31,6 @@ class UnsupportedResourcesIT {
         "tcp, socket",
         "udp, socket",
         "netlink, socket",
-        "signalfd, signalfd",
-        "timerfd, timerfd",
         "inotify, inotify",
         "pidfd, pid",
         "fanotify, fanotify",

@@ -154,11 +154,27 @@ public final class InspectCommand extends StasisCommand {
             case OpenDescription.EventPoll(int flags, int owner, var interests) ->
                 "epoll of " + interests.size() + " descriptors";
             case OpenDescription.EventCounter(int flags, long count, boolean semaphore) -> "eventfd at " + count;
+            case OpenDescription.SignalQueue queue -> "signalfd of signals " + signals(queue.mask());
+            case OpenDescription.TimerDescriptor timer -> timer(timer);
             case OpenDescription.UnixSocket socket -> unixSocket(socket);
             case OpenDescription.InetSocket socket -> inetSocket(socket);
             case OpenDescription.External(int flags, int role, String what) ->
                 what + ", the outside's descriptor " + role;
         };
+    }
+
+    private static List<Integer> signals(long mask) {
+        return java.util.stream.IntStream.rangeClosed(1, Long.SIZE)
+                .filter(signal -> (mask & 1L << (signal - 1)) != 0)
+                .boxed()
+                .toList();
+    }
+
+    private static String timer(OpenDescription.TimerDescriptor timer) {
+        return "timerfd, "
+                + (timer.valueNanos() == 0 ? "disarmed" : Text.time(timer.valueNanos()) + " left")
+                + (timer.intervalNanos() == 0 ? "" : ", every " + Text.time(timer.intervalNanos()))
+                + (timer.ticks() == 0 ? "" : ", expired " + Text.count((int) timer.ticks(), "time", "times"));
     }
 
     private static String unixSocket(OpenDescription.UnixSocket socket) {
