@@ -1,13 +1,16 @@
 /*
  * What a program waits for through descriptors: signalfds with signals that are pending, timerfds that tick, that are far
- * away and that have expired unread.
+ * away and that have expired unread, pidfds of processes that run and that have ended.
  */
 #include "check.h"
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 
 enum { FAR = 1000 }; /* seconds that are never over in a test */
 
@@ -146,16 +149,85 @@ static void end_timers(void) {
     if (count > intervals + 2 || count < 5) fail("%llu ticks in %f intervals", (unsigned long long)count, intervals);
 }
 
+/* Processes */
+
+#ifndef P_PIDFD
+#define P_PIDFD 3
+#endif
+enum { NONBLOCKING = O_NONBLOCK, THREAD = O_EXCL }; /* PIDFD_NONBLOCK, PIDFD_THREAD */
+
+static pid_t child, zombie;
+static int of_child, of_child_too, of_zombie, of_self, of_parent, ended;
+
+static int open_pid(pid_t pid, unsigned flags) {
+    int fd = (int)syscall(SYS_pidfd_open, pid, flags);
+    must(fd >= 0);
+    return fd;
+}
+
+static void begin_processes(void) {
+    pid_t self = getpid();
+    child = fork();
+    must(child >= 0);
+    if (!child) {
+        must(!prctl(PR_SET_PDEATHSIG, SIGKILL));
+        of_parent = open_pid(self, 0);
+        for (;;) {
+            check_info("parent", of_parent, "Pid:");
+            must(!readable(of_parent));
+            rest(5);
+        }
+    }
+    zombie = fork();
+    must(zombie >= 0);
+    if (!zombie) _exit(9);
+    of_child = open_pid(child, 0);
+    of_child_too = open_pid(child, THREAD);
+    of_zombie = open_pid(zombie, NONBLOCKING);
+    of_self = open_pid(self, 0);
+    must(!fcntl(of_self, F_SETFD, 0));
+    struct pollfd p = {of_zombie, POLLIN, 0};
+    must(poll(&p, 1, -1) == 1);
+    ended = epoll_create1(0);
+    struct epoll_event event = {EPOLLIN, {.u64 = 1}}, other = {EPOLLIN, {.u64 = 2}};
+    must(!epoll_ctl(ended, EPOLL_CTL_ADD, of_child, &event) && !epoll_ctl(ended, EPOLL_CTL_ADD, of_zombie, &other));
+}
+
+static void check_processes(void) {
+    siginfo_t info;
+    struct epoll_event event[2];
+    check_info("child", of_child, "Pid:");
+    check_info("child too", of_child_too, "Pid:");
+    check_info("zombie", of_zombie, "Pid:");
+    check_info("self", of_self, "Pid:");
+    must(!readable(of_child) && !readable(of_child_too) && readable(of_zombie) && !readable(of_self));
+    must(epoll_wait(ended, event, 2, 0) == 1 && event[0].data.u64 == 2);
+    info.si_pid = 0;
+    must(!waitid((idtype_t)P_PIDFD, (id_t)of_child, &info, WEXITED | WNOHANG) && info.si_pid == 0);
+    must(!waitid((idtype_t)P_PIDFD, (id_t)of_zombie, &info, WEXITED | WNOWAIT) && info.si_pid == zombie && info.si_status == 9);
+    must(!syscall(SYS_pidfd_send_signal, of_child, 0, NULL, 0));
+}
+
+static void end_processes(void) {
+    siginfo_t info;
+    must(!waitid((idtype_t)P_PIDFD, (id_t)of_zombie, &info, WEXITED) && info.si_pid == zombie && info.si_status == 9);
+    must(!syscall(SYS_pidfd_send_signal, of_child, SIGTERM, NULL, 0));
+    must(!waitid((idtype_t)P_PIDFD, (id_t)of_child, &info, WEXITED) && info.si_pid == child && info.si_status == SIGTERM);
+}
+
 int main(int argc, char **argv) {
     begin(argc, argv);
     begin_signals();
     begin_timers();
+    begin_processes();
     while (!stopped()) {
         check_signals();
         check_timers();
+        check_processes();
         tick();
     }
     end_signals();
     end_timers();
+    end_processes();
     return done();
 }

@@ -73,7 +73,8 @@ final class RecordTypes {
             ComputationImage.FileLock.class,
             OpenDescription.OpenRemovedDirectory.class,
             OpenDescription.SignalQueue.class,
-            OpenDescription.TimerDescriptor.class);
+            OpenDescription.TimerDescriptor.class,
+            OpenDescription.ProcessDescriptor.class);
 
     private RecordTypes() {}
 

@@ -4,6 +4,7 @@ import io.stasis.engine.resource.DescriptorKind;
 import io.stasis.engine.resource.TreeEnds;
 import io.stasis.engine.resource.event.EventCounters;
 import io.stasis.engine.resource.event.EventPolls;
+import io.stasis.engine.resource.event.ProcessDescriptors;
 import io.stasis.engine.resource.event.SignalQueues;
 import io.stasis.engine.resource.event.TimerDescriptors;
 import io.stasis.engine.resource.file.NamelessDescriptors;
@@ -61,6 +62,7 @@ public record Kinds(Pipes pipes, Terminals terminals, NamelessFiles namelessFile
                         new EventCounters(),
                         new SignalQueues(),
                         new TimerDescriptors(),
+                        new ProcessDescriptors(treePids),
                         new UnixSockets(sockets)));
     }
 }

@@ -44,6 +44,9 @@ public sealed interface OpenDescription {
             int statusFlags, int clock, int flags, long ticks, long valueNanos, long intervalNanos, long deadlineNanos)
             implements OpenDescription {}
 
+    /** A descriptor of a process of the image, see pidfd_open(2). */
+    record ProcessDescriptor(int statusFlags, int pid) implements OpenDescription {}
+
     /**
      * A Unix socket, see unix(7).
      *

@@ -156,6 +156,7 @@ public final class InspectCommand extends StasisCommand {
             case OpenDescription.EventCounter(int flags, long count, boolean semaphore) -> "eventfd at " + count;
             case OpenDescription.SignalQueue queue -> "signalfd of signals " + signals(queue.mask());
             case OpenDescription.TimerDescriptor timer -> timer(timer);
+            case OpenDescription.ProcessDescriptor(int flags, int pid) -> "pidfd of process " + pid;
             case OpenDescription.UnixSocket socket -> unixSocket(socket);
             case OpenDescription.InetSocket socket -> inetSocket(socket);
             case OpenDescription.External(int flags, int role, String what) ->
