@@ -11,9 +11,7 @@
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <arpa/inet.h>
 #include <linux/aio_abi.h>
@@ -28,6 +26,7 @@
 #include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 /* Kills the program at any call that it does not need itself, such as one that somebody injects. */
 static void confine(void) {
@@ -63,13 +62,6 @@ int main(int argc, char **argv) {
         must(!connect(fd, (struct sockaddr *)&address, sizeof address));
     } else if (!strcmp(kind, "netlink")) {
         fd = socket(AF_NETLINK, SOCK_RAW, 0);
-    } else if (!strcmp(kind, "signalfd")) {
-        sigset_t set;
-        sigemptyset(&set);
-        sigaddset(&set, SIGUSR1);
-        fd = signalfd(-1, &set, 0);
-    } else if (!strcmp(kind, "timerfd")) {
-        fd = timerfd_create(CLOCK_MONOTONIC, 0);
     } else if (!strcmp(kind, "inotify")) {
         fd = inotify_init1(0);
     } else if (!strcmp(kind, "memfd")) {
@@ -95,8 +87,13 @@ int main(int argc, char **argv) {
         timer_t timer;
         struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
         must(!timer_create(CLOCK_MONOTONIC, &event, &timer));
-    } else if (!strcmp(kind, "pidfd")) {
-        fd = syscall(SYS_pidfd_open, getpid(), 0);
+    } else if (!strcmp(kind, "pidfd-outside")) {
+        fd = syscall(SYS_pidfd_open, 1, 0);
+    } else if (!strcmp(kind, "pidfd-gone")) {
+        pid_t child = fork();
+        if (!child) _exit(0);
+        fd = syscall(SYS_pidfd_open, child, 0);
+        must(waitpid(child, NULL, 0) == child);
     } else if (!strcmp(kind, "fanotify")) {
         fd = fanotify_init(FAN_CLASS_NOTIF, O_RDONLY);
     } else if (!strcmp(kind, "packet")) {

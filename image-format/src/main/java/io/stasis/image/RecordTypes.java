@@ -73,7 +73,10 @@ final class RecordTypes {
             ComputationImage.FileLock.class,
             OpenDescription.OpenRemovedDirectory.class,
             OpenDescription.PseudoTerminal.Master.class,
-            OpenDescription.PseudoTerminal.Slave.class);
+            OpenDescription.PseudoTerminal.Slave.class,
+            OpenDescription.SignalQueue.class,
+            OpenDescription.TimerDescriptor.class,
+            OpenDescription.ProcessDescriptor.class);
 
     private RecordTypes() {}
 

@@ -4,6 +4,9 @@ import io.stasis.engine.resource.DescriptorKind;
 import io.stasis.engine.resource.TreeEnds;
 import io.stasis.engine.resource.event.EventCounters;
 import io.stasis.engine.resource.event.EventPolls;
+import io.stasis.engine.resource.event.ProcessDescriptors;
+import io.stasis.engine.resource.event.SignalQueues;
+import io.stasis.engine.resource.event.TimerDescriptors;
 import io.stasis.engine.resource.file.NamelessDescriptors;
 import io.stasis.engine.resource.file.NamelessFiles;
 import io.stasis.engine.resource.file.OpenFiles;
@@ -60,6 +63,9 @@ public record Kinds(Pipes pipes, Terminals terminals, NamelessFiles namelessFile
                         terminals,
                         new EventPolls(),
                         new EventCounters(),
+                        new SignalQueues(),
+                        new TimerDescriptors(),
+                        new ProcessDescriptors(treePids),
                         new UnixSockets(sockets),
                         new InetSockets(sockets)));
     }

@@ -27,6 +27,26 @@ public sealed interface OpenDescription {
     /** eventfd(2) with its counter. */
     record EventCounter(int statusFlags, long count, boolean semaphore) implements OpenDescription {}
 
+    /** signalfd(2); bit {@code n - 1} of the mask stands for signal {@code n}. */
+    record SignalQueue(int statusFlags, long mask) implements OpenDescription {}
+
+    /**
+     * timerfd_create(2).
+     *
+     * @param clock a clock of clock_gettime(2)
+     * @param flags those of timerfd_settime(2): TFD_TIMER_ABSTIME (1), TFD_TIMER_CANCEL_ON_SET (2)
+     * @param ticks expirations that nobody has read yet
+     * @param valueNanos time left until the next expiration, 0 when it is disarmed
+     * @param intervalNanos time between expirations, 0 for a single one
+     * @param deadlineNanos time of day of the next expiration, if the timer was set to one, else 0
+     */
+    record TimerDescriptor(
+            int statusFlags, int clock, int flags, long ticks, long valueNanos, long intervalNanos, long deadlineNanos)
+            implements OpenDescription {}
+
+    /** A descriptor of a process of the image, see pidfd_open(2). */
+    record ProcessDescriptor(int statusFlags, int pid) implements OpenDescription {}
+
     /**
      * A Unix socket, see unix(7).
      *

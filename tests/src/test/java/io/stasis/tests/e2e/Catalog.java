@@ -40,6 +40,7 @@ final class Catalog {
                 Programs.c("locks"),
                 Programs.c("pipes"),
                 Programs.c("events"),
+                Programs.c("waiting"),
                 Programs.c("unixsockets"),
                 Programs.c("inetsockets"),
                 Programs.c("forker"),

@@ -31,10 +31,9 @@ class UnsupportedResourcesIT {
     @ParameterizedTest
     @CsvSource({
         "netlink, socket",
-        "signalfd, signalfd",
-        "timerfd, timerfd",
         "inotify, inotify",
-        "pidfd, pid",
+        "pidfd-outside, pidfd of process 1",
+        "pidfd-gone, pidfd of a process that is gone",
         "fanotify, fanotify",
         "packet, socket",
         "userfaultfd, userfaultfd",

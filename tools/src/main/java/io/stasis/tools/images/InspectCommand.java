@@ -154,6 +154,9 @@ public final class InspectCommand extends StasisCommand {
             case OpenDescription.EventPoll(int flags, int owner, var interests) ->
                 "epoll of " + interests.size() + " descriptors";
             case OpenDescription.EventCounter(int flags, long count, boolean semaphore) -> "eventfd at " + count;
+            case OpenDescription.SignalQueue queue -> "signalfd of signals " + signals(queue.mask());
+            case OpenDescription.TimerDescriptor timer -> timer(timer);
+            case OpenDescription.ProcessDescriptor(int flags, int pid) -> "pidfd of process " + pid;
             case OpenDescription.UnixSocket socket -> unixSocket(socket);
             case OpenDescription.PseudoTerminal.Master master -> "master of pseudo-terminal " + master.number();
             case OpenDescription.PseudoTerminal.Slave slave -> "pseudo-terminal /dev/pts/" + slave.number();
@@ -161,6 +164,20 @@ public final class InspectCommand extends StasisCommand {
             case OpenDescription.External(int flags, int role, String what) ->
                 what + ", the outside's descriptor " + role;
         };
+    }
+
+    private static List<Integer> signals(long mask) {
+        return java.util.stream.IntStream.rangeClosed(1, Long.SIZE)
+                .filter(signal -> (mask & 1L << (signal - 1)) != 0)
+                .boxed()
+                .toList();
+    }
+
+    private static String timer(OpenDescription.TimerDescriptor timer) {
+        return "timerfd, "
+                + (timer.valueNanos() == 0 ? "disarmed" : Text.time(timer.valueNanos()) + " left")
+                + (timer.intervalNanos() == 0 ? "" : ", every " + Text.time(timer.intervalNanos()))
+                + (timer.ticks() == 0 ? "" : ", expired " + Text.count((int) timer.ticks(), "time", "times"));
     }
 
     private static String unixSocket(OpenDescription.UnixSocket socket) {
