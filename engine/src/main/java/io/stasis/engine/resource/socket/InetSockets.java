@@ -99,7 +99,7 @@ public final class InetSockets implements DescriptorKind<InetSocket> {
     }
 
     /** Whether the other end waits in the queue of a listening socket of the tree. */
-    private boolean isPending(Descriptor descriptor, TreeSocket socket) {
+    private boolean isPending(TreeSocket socket) {
         return strayEnd(socket)
                         .filter(row -> row.inode() == 0 && row.state() == ESTABLISHED)
                         .isPresent()
@@ -125,7 +125,7 @@ public final class InetSockets implements DescriptorKind<InetSocket> {
         if (!isConnection(socket) || tree.otherEnd(socket).isPresent()) {
             return Optional.empty();
         }
-        if (isPending(descriptor, socket)) {
+        if (isPending(socket)) {
             return Optional.empty();
         }
         return isAbandoned(socket)
@@ -164,7 +164,7 @@ public final class InetSockets implements DescriptorKind<InetSocket> {
         }
         boolean connected = isConnection(socket);
         Optional<Long> other = connected ? tree.otherEnd(socket) : Optional.empty();
-        boolean pending = connected && other.isEmpty() && isPending(descriptor, socket);
+        boolean pending = connected && other.isEmpty() && isPending(socket);
         if (pending && strayEnd(socket).orElseThrow().unread() > 0) {
             throw new EngineException(
                     EngineException.Kind.BUSY,

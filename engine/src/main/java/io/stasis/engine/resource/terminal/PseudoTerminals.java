@@ -59,6 +59,8 @@ public final class PseudoTerminals implements DescriptorKind<PseudoTerminal> {
     private static final int TERMIOS2_BYTES = 44;
     private static final int WINSIZE_BYTES = 8;
     private static final short POLLHUP = 0x10;
+    /** As many numbers below the wanted one are tried as there is surely room for descriptors. */
+    private static final int MOST_BELOW = 50;
 
     private final Set<Integer> treePids;
     /** Numbers of those whose master is in the tree, null when not looked at yet. */
@@ -228,7 +230,7 @@ public final class PseudoTerminals implements DescriptorKind<PseudoTerminal> {
             if (description instanceof Slave slave) {
                 stub.open("/dev/pts/" + slave.number(), slave.statusFlags(), target);
             } else if (description instanceof Master master && master.hungUp()) {
-                // Opened once, and closed by the next step that needs the room.
+                // Once opened and closed, its master sees an end rather than nothing.
                 stub.open("/dev/pts/" + master.number(), Fcntl.O_RDWR, StubCalls.FIRST + 1);
                 stub.closeTemporaries();
             }
@@ -266,9 +268,6 @@ public final class PseudoTerminals implements DescriptorKind<PseudoTerminal> {
             }
         }
     }
-
-    /** As many numbers below the wanted one are tried as there is surely room for descriptors. */
-    private static final int MOST_BELOW = 50;
 
     private static void settle(Master master, int descriptor, int target, StubCalls stub) {
         stub.duplicate(descriptor, target);
