@@ -74,7 +74,8 @@ final class RecordTypes {
             OpenDescription.OpenRemovedDirectory.class,
             OpenDescription.SignalQueue.class,
             OpenDescription.TimerDescriptor.class,
-            OpenDescription.ProcessDescriptor.class);
+            OpenDescription.ProcessDescriptor.class,
+            ProcessImage.PosixTimer.class);
 
     private RecordTypes() {}
 
