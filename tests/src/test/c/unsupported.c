@@ -87,6 +87,12 @@ int main(int argc, char **argv) {
         timer_t timer;
         struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
         must(!timer_create(CLOCK_MONOTONIC, &event, &timer));
+    } else if (!strcmp(kind, "timer-outside")) {
+        fd = 0;
+        clockid_t clock;
+        timer_t timer;
+        struct sigevent event = {.sigev_notify = SIGEV_NONE};
+        must(!clock_getcpuclockid(1, &clock) && !timer_create(clock, &event, &timer));
     } else if (!strcmp(kind, "pidfd-outside")) {
         fd = syscall(SYS_pidfd_open, 1, 0);
     } else if (!strcmp(kind, "pidfd-gone")) {

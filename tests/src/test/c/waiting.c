@@ -1,9 +1,11 @@
 /*
- * What a program waits for through descriptors: signalfds with signals that are pending, timerfds that tick, that are far
- * away and that have expired unread, pidfds of processes that run and that have ended.
+ * What a program waits for: signalfds with signals that are pending, timerfds that tick, that are far
+ * away and that have expired unread, pidfds of processes that run and that have ended;
+ * and POSIX timers of several clocks whose signals go to the process, to a thread, to a function and to nobody.
  */
 #include "check.h"
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -215,19 +217,160 @@ static void end_processes(void) {
     must(!waitid((idtype_t)P_PIDFD, (id_t)of_child, &info, WEXITED) && info.si_pid == child && info.si_status == SIGTERM);
 }
 
+/* POSIX timers */
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+static timer_t to_process, to_thread, to_function, of_cpu, of_thread_cpu, to_nobody, since_boot, once;
+static volatile long process_count, thread_count, function_count, cpu_count;
+static volatile pid_t receiver;
+static double cpu_until;
+
+static timer_t timer(clockid_t clock, struct sigevent event, struct itimerspec setting) {
+    timer_t id;
+    must(!timer_create(clock, &event, &id) && !timer_settime(id, 0, &setting, NULL));
+    return id;
+}
+
+static void handle(int signal, siginfo_t *info, void *context) {
+    (void)context;
+    if (info->si_code != SI_TIMER) fail("signal %d has code %d", signal, info->si_code);
+    int is_cpu = signal == SIGRTMIN + 2;
+    if (info->si_int != (is_cpu ? 22 : 11)) fail("signal %d brings %d", signal, info->si_int);
+    if (info->si_timerid != (int)(intptr_t)(is_cpu ? of_cpu : to_process)) fail("signal %d of timer %d", signal, info->si_timerid);
+    if (is_cpu) cpu_count++;
+    else process_count++;
+}
+
+/* The only thread that has the signals of timers unblocked, so that no other is interrupted. */
+static void *handler_thread(void *set) {
+    must(!pthread_sigmask(SIG_UNBLOCK, set, NULL));
+    for (;;) rest(1000);
+}
+
+static void *receiver_thread(void *unused) {
+    (void)unused;
+    sigset_t set;
+    siginfo_t info;
+    sigemptyset(&set);
+    sigaddset(&set, SIGRTMIN + 3);
+    receiver = (pid_t)syscall(SYS_gettid);
+    for (;;) {
+        int signal = sigwaitinfo(&set, &info);
+        if (signal < 0 && errno == EINTR) continue;
+        must(signal == SIGRTMIN + 3 && info.si_code == SI_TIMER && info.si_ptr == (void *)&to_thread);
+        thread_count++;
+    }
+    return NULL;
+}
+
+static void function(union sigval value) {
+    must(value.sival_int == 33);
+    function_count++;
+}
+
+static void begin_posix_timers(void) {
+    static sigset_t handled;
+    sigset_t blocked;
+    pthread_t thread;
+    struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_RESTART};
+    must(!sigaction(SIGRTMIN + 1, &action, NULL) && !sigaction(SIGRTMIN + 2, &action, NULL));
+    sigemptyset(&handled);
+    sigaddset(&handled, SIGRTMIN + 1);
+    sigaddset(&handled, SIGRTMIN + 2);
+    blocked = handled;
+    sigaddset(&blocked, SIGRTMIN + 3);
+    sigaddset(&blocked, SIGRTMIN + 4);
+    must(!pthread_sigmask(SIG_BLOCK, &blocked, NULL));
+    must(!pthread_create(&thread, NULL, receiver_thread, NULL));
+    while (!receiver) rest(1);
+
+    struct itimerspec often = {{0, 10000000}, {0, 10000000}}, distant = {{3, 4}, {FAR, 0}}, soon = {{0, 0}, {0, 1}};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 1, .sigev_value.sival_int = 11};
+    for (int i = 0; i < 5; i++) must(!timer_delete(timer(CLOCK_MONOTONIC, event, (struct itimerspec){{0, 0}, {0, 0}})));
+    to_process = timer(CLOCK_MONOTONIC, event, often);
+    event.sigev_signo = SIGRTMIN + 2;
+    event.sigev_value.sival_int = 22;
+    of_cpu = timer(CLOCK_PROCESS_CPUTIME_ID, event, often);
+    event.sigev_signo = SIGRTMIN + 4;
+    event.sigev_value.sival_int = 44;
+    once = timer(CLOCK_MONOTONIC, event, soon); /* pending to the end */
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = SIGRTMIN + 3;
+    event.sigev_value.sival_ptr = &to_thread;
+    event.sigev_notify_thread_id = receiver;
+    to_thread = timer(CLOCK_REALTIME, event, often);
+    memset(&event, 0, sizeof event);
+    event.sigev_notify = SIGEV_NONE;
+    to_nobody = timer(CLOCK_REALTIME, event, distant);
+    since_boot = timer(CLOCK_BOOTTIME, event, distant);
+    clockid_t own;
+    must(!pthread_getcpuclockid(pthread_self(), &own));
+    of_thread_cpu = timer(own, event, distant);
+    event.sigev_notify = SIGEV_THREAD;
+    event.sigev_value.sival_int = 33;
+    event.sigev_notify_function = function;
+    to_function = timer(CLOCK_MONOTONIC, event, (struct itimerspec){{0, 50000000}, {0, 1}});
+    cpu_until = FAR;
+    /* last: until here nothing handles what comes from timers that do not have their variable yet */
+    must(!pthread_create(&thread, NULL, handler_thread, &handled));
+}
+
+static double timer_left(timer_t id) {
+    struct itimerspec setting;
+    must(!timer_gettime(id, &setting) && setting.it_interval.tv_sec == 3 && setting.it_interval.tv_nsec == 4);
+    return (double)setting.it_value.tv_sec + (double)setting.it_value.tv_nsec * 1e-9;
+}
+
+static void check_posix_timers(void) {
+    same("timers", "%s", content("/proc/self/timers")); /* newest first, with ids, targets and values */
+    long process = process_count, thread = thread_count, of_function = function_count, cpu = cpu_count;
+    for (int i = 0; process == process_count || thread == thread_count || of_function == function_count; i++) {
+        if (i == 10000) fail("signals no longer come: %ld %ld %ld", process, thread, of_function);
+        rest(1);
+    }
+    for (long i = 0; cpu == cpu_count; i++)
+        if (i == 10000000000) fail("the timer of processor time no longer ticks");
+    check_left("to nobody", timer_left(to_nobody));
+    check_left("since boot", timer_left(since_boot));
+    double left = timer_left(of_thread_cpu);
+    if (left > cpu_until || left < FAR - 100) fail("%f s of processor time left, %f s before", left, cpu_until);
+    cpu_until = left;
+    struct itimerspec setting;
+    must(!timer_gettime(once, &setting) && !setting.it_value.tv_sec && !setting.it_value.tv_nsec);
+}
+
+static void end_posix_timers(void) {
+    sigset_t set;
+    siginfo_t info;
+    struct timespec none = {0, 0};
+    sigemptyset(&set);
+    sigaddset(&set, SIGRTMIN + 4);
+    must(sigtimedwait(&set, &info, &none) == SIGRTMIN + 4 && info.si_code == SI_TIMER && info.si_int == 44);
+    must(sigtimedwait(&set, &info, &none) == -1 && errno == EAGAIN);
+    must(!timer_delete(to_process) && !timer_delete(to_thread) && !timer_delete(to_function) && !timer_delete(of_cpu));
+    must(!timer_delete(of_thread_cpu) && !timer_delete(to_nobody) && !timer_delete(since_boot) && !timer_delete(once));
+    must(!*content("/proc/self/timers"));
+}
+
 int main(int argc, char **argv) {
     begin(argc, argv);
     begin_signals();
     begin_timers();
     begin_processes();
+    begin_posix_timers();
     while (!stopped()) {
         check_signals();
         check_timers();
         check_processes();
+        check_posix_timers();
         tick();
     }
     end_signals();
     end_timers();
     end_processes();
+    end_posix_timers();
     return done();
 }

@@ -76,7 +76,8 @@ final class RecordTypes {
             OpenDescription.PseudoTerminal.Slave.class,
             OpenDescription.SignalQueue.class,
             OpenDescription.TimerDescriptor.class,
-            OpenDescription.ProcessDescriptor.class);
+            OpenDescription.ProcessDescriptor.class,
+            ProcessImage.PosixTimer.class);
 
     private RecordTypes() {}
 

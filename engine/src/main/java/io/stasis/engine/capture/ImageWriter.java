@@ -74,6 +74,7 @@ final class ImageWriter {
                 state.filesystem(),
                 state.signals(),
                 state.timers(),
+                state.posixTimers(),
                 state.limits(),
                 state.attributes());
         String recordName = process.key().pid() + ".process";

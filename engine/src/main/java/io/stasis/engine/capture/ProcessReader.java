@@ -1,12 +1,14 @@
 package io.stasis.engine.capture;
 
 import io.stasis.engine.EngineException;
+import io.stasis.engine.resource.timer.PosixTimers;
 import io.stasis.image.model.FileReference;
 import io.stasis.image.model.MemoryImage.Layout;
 import io.stasis.image.model.MemoryImage.Mapping;
 import io.stasis.image.model.ProcessImage;
 import io.stasis.image.model.ProcessImage.IntervalTimer;
 import io.stasis.image.model.ProcessImage.Limit;
+import io.stasis.image.model.ProcessImage.PosixTimer;
 import io.stasis.image.model.ProcessImage.SignalAction;
 import io.stasis.image.model.ThreadImage;
 import io.stasis.linux.Pid;
@@ -22,6 +24,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * Reads what a frozen process and its threads are, apart from memory and descriptors. What only the process itself can
@@ -58,6 +61,7 @@ final class ProcessReader {
             ProcessImage.FilesystemState filesystem,
             ProcessImage.SignalState signals,
             List<IntervalTimer> timers,
+            List<PosixTimer> posixTimers,
             List<Limit> limits,
             ProcessImage.ProcessAttributes attributes) {}
 
@@ -70,9 +74,12 @@ final class ProcessReader {
         ProcStat stat = ProcStat.find(pid).orElseThrow(this::gone);
         ProcStatus status = process.status();
         Answers answers;
+        List<PosixTimer> posixTimers;
         List<ThreadReader.Answers> threadAnswers = new ArrayList<>();
         try (RemoteProcess remote = process.openRemote(AddressSpaceReader.vdso(mappings, pid))) {
             answers = askProcess(remote, status);
+            posixTimers =
+                    PosixTimers.read(pid, calls -> remote.run(process.leader().context(), calls));
             for (FrozenThread thread : process.threads()) {
                 threadAnswers.add(ThreadReader.ask(remote, thread));
             }
@@ -93,6 +100,10 @@ final class ProcessReader {
                 filesystem(status),
                 new ProcessImage.SignalState(answers.actions, pending),
                 answers.timers,
+                PosixTimers.withoutExpired(
+                        posixTimers,
+                        Stream.concat(pending.stream(), threads.stream().flatMap(t -> t.pending().stream()))
+                                .toList()),
                 answers.limits,
                 new ProcessImage.ProcessAttributes(
                         answers.dumpable,

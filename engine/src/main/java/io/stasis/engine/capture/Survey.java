@@ -3,6 +3,7 @@ package io.stasis.engine.capture;
 import io.stasis.engine.Engine.Problem;
 import io.stasis.engine.EngineException;
 import io.stasis.engine.resource.DescriptorCapture;
+import io.stasis.engine.resource.timer.PosixTimers;
 import io.stasis.linux.Errno;
 import io.stasis.linux.KernelException;
 import io.stasis.linux.Pid;
@@ -124,10 +125,7 @@ final class Survey {
                         "run Stasis inside the namespace"));
             }
         }
-        if (ProcFiles.hasPosixTimers(pid)) {
-            problems.add(problem(
-                    number, "POSIX timer", "timers of timer_create are not supported", "use setitimer, or delete it"));
-        }
+        problems.addAll(PosixTimers.problems(pid));
         problems.addAll(spaces.problems(pid));
         problems.addAll(descriptors.survey(number));
         return problems;

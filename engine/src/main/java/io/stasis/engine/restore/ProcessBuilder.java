@@ -4,6 +4,7 @@ import io.stasis.engine.EngineException;
 import io.stasis.engine.capture.BlockedCalls;
 import io.stasis.engine.capture.JobControl;
 import io.stasis.engine.resource.DescriptorRestore;
+import io.stasis.engine.resource.timer.PosixTimers;
 import io.stasis.image.model.MemoryImage.Backing;
 import io.stasis.image.model.MemoryImage.Mapping;
 import io.stasis.image.model.ProcessImage;
@@ -71,6 +72,7 @@ final class ProcessBuilder {
         process.run(program);
         writeProcFiles();
         makeThreads();
+        makeTimers();
         for (int i = image.threads().size() - 1; i >= 0; i--) {
             buildThread(i, disturbed);
         }
@@ -115,6 +117,19 @@ final class ProcessBuilder {
             }
             process.threads().add(tracee);
         }
+    }
+
+    /** POSIX timers, not yet armed: when the threads exist that they send signals to. */
+    private void makeTimers() {
+        if (image.posixTimers().isEmpty()) {
+            return;
+        }
+        CallTable choice = new CallTable();
+        int chosen = PosixTimers.chooseIds(choice);
+        boolean choosing = process.run(choice).result(chosen) == 0;
+        Program program = new Program(workArea.room());
+        PosixTimers.create(image.posixTimers(), choosing, program::calls);
+        process.run(program);
     }
 
     private void buildThread(int index, boolean disturbed) {
@@ -177,11 +192,10 @@ final class ProcessBuilder {
 
     /** Arms timers, brings threads back into their blocked calls, and gives every thread its final state. */
     void finish(AddressPlan plan) {
-        CallTable timers = new CallTable();
-        AttributeCalls.timers(timers, image.timers());
-        if (!timers.isEmpty()) {
-            process.run(timers);
-        }
+        Program timers = new Program(workArea.room());
+        AttributeCalls.timers(timers.calls(), image.timers());
+        PosixTimers.arm(image.posixTimers(), timers::calls);
+        process.run(timers);
         Registers[] registers = new Registers[image.threads().size()];
         for (int i = registers.length - 1; i >= 0; i--) {
             registers[i] =

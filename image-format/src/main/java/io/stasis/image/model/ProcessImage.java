@@ -16,6 +16,7 @@ import java.util.List;
  * @param filesystem working directory, root, umask
  * @param signals actions of the whole process and the signals pending for it
  * @param timers the three interval timers of getitimer(2), in the order REAL, VIRTUAL, PROF
+ * @param posixTimers those of timer_create(2), by id
  * @param limits soft and hard limits by resource number of getrlimit(2)
  * @param attributes what prctl(2) and /proc keep for each process
  */
@@ -27,6 +28,7 @@ public record ProcessImage(
         FilesystemState filesystem,
         SignalState signals,
         List<IntervalTimer> timers,
+        List<PosixTimer> posixTimers,
         List<Limit> limits,
         ProcessAttributes attributes) {
 
@@ -55,6 +57,28 @@ public record ProcessImage(
      * the process was frozen has value 0 and an interval: it must be armed again at once.
      */
     public record IntervalTimer(long valueMicros, long intervalMicros) {}
+
+    /**
+     * One timer of timer_create(2).
+     *
+     * @param id its timer_t for the kernel
+     * @param clock clock of clock_gettime(2); a negative one is a processor time clock of the process or a thread of it
+     * @param notification {@code sigev_notify}: SIGEV_SIGNAL (0), SIGEV_NONE (1), SIGEV_THREAD (2), SIGEV_THREAD_ID (4)
+     * @param signal {@code sigev_signo}
+     * @param sigval {@code sigev_value}
+     * @param target the thread that gets the signal with SIGEV_THREAD_ID, else the process
+     * @param valueNanos time left until the next expiration, 0 when it is disarmed
+     * @param intervalNanos time between expirations, 0 for a single one
+     */
+    public record PosixTimer(
+            int id,
+            int clock,
+            int notification,
+            int signal,
+            long sigval,
+            int target,
+            long valueNanos,
+            long intervalNanos) {}
 
     /** One resource limit; -1 stands for RLIM_INFINITY. */
     public record Limit(int resource, long soft, long hard) {}

@@ -15,6 +15,9 @@ public final class ProcFiles {
     public static final long UNLIMITED = -1;
 
     private static final int RLIM_NLIMITS = 16;
+    private static final int SIGEV_NONE = 1;
+    private static final int SIGEV_THREAD = 2;
+    private static final int SIGEV_THREAD_ID = 4;
 
     private ProcFiles() {}
 
@@ -92,9 +95,44 @@ public final class ProcFiles {
         return first >= '0' && first <= '9' ? text.decimal() : -1;
     }
 
-    /** Whether the process has timers of timer_create(2). */
-    public static boolean hasPosixTimers(Pid pid) {
-        return Procfs.tryRead(Procfs.file(pid, "timers")) > 0;
+    /**
+     * A timer of timer_create(2).
+     *
+     * @param id its timer_t for the kernel
+     * @param signal {@code sigev_signo}
+     * @param value {@code sigev_value}
+     * @param notification {@code sigev_notify}: SIGEV_SIGNAL (0), SIGEV_NONE (1), SIGEV_THREAD (2), SIGEV_THREAD_ID (4)
+     * @param target the process that gets the signal, or with SIGEV_THREAD_ID the thread
+     * @param clock clock of clock_gettime(2); a negative one is a processor time clock, or a device's
+     */
+    public record PosixTimer(int id, int signal, long value, int notification, int target, int clock) {}
+
+    /** The process's timers of timer_create(2); empty when it is gone or the kernel does not list them. */
+    public static List<PosixTimer> posixTimers(Pid pid) {
+        return Procfs.tryRead(Procfs.file(pid, "timers")) > 0 ? parsePosixTimers(Procfs.lastText()) : List.of();
+    }
+
+    static List<PosixTimer> parsePosixTimers(ProcText text) {
+        List<PosixTimer> timers = new ArrayList<>();
+        while (!text.atEnd()) {
+            text.key();
+            int id = text.integer();
+            text.skipLine();
+            text.key();
+            int signal = text.integer();
+            text.position++;
+            long value = text.hex();
+            text.skipLine();
+            text.key();
+            // Such as "signal/tid.4711".
+            String[] words = text.restOfLine().split("[/.]");
+            int notification = (words[0].equals("none") ? SIGEV_NONE : words[0].equals("thread") ? SIGEV_THREAD : 0)
+                    | (words[1].equals("tid") ? SIGEV_THREAD_ID : 0);
+            text.key();
+            timers.add(new PosixTimer(id, signal, value, notification, Integer.parseInt(words[2]), text.integer()));
+            text.skipLine();
+        }
+        return timers;
     }
 
     /** Whether ptrace(2) would let us read the process: the kernel asks the same question for its auxiliary vector. */

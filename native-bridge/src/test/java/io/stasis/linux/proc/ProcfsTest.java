@@ -111,4 +111,22 @@ class ProcfsTest {
         assertThat(Tasks.childrenOf(pid)).isEmpty();
         assertThatThrownBy(() -> ProcStat.read(pid)).isInstanceOf(NoSuchProcessException.class);
     }
+
+    @Test
+    void posixTimersAreParsed() {
+        byte[] text = """
+                ID: 4
+                signal: 32/0000556ddfc9e460
+                notify: signal/tid.21366
+                ClockID: 7
+                ID: 2
+                signal: 0/fffffffffffffffe
+                notify: none/pid.21365
+                ClockID: -6
+                """.getBytes(java.nio.charset.StandardCharsets.US_ASCII);
+        assertThat(ProcFiles.parsePosixTimers(ProcText.of(text)))
+                .containsExactly(
+                        new ProcFiles.PosixTimer(4, 32, 0x556ddfc9e460L, 4, 21366, 7),
+                        new ProcFiles.PosixTimer(2, 0, -2, 1, 21365, -6));
+    }
 }

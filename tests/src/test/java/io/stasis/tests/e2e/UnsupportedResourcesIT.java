@@ -34,6 +34,7 @@ class UnsupportedResourcesIT {
         "inotify, inotify",
         "pidfd-outside, pidfd of process 1",
         "pidfd-gone, pidfd of a process that is gone",
+        "timer-outside, the clock of process 1",
         "fanotify, fanotify",
         "packet, socket",
         "userfaultfd, userfaultfd",
