@@ -25,8 +25,17 @@ final class Catalog {
                 Programs.olderJava("Collector"));
     }
 
-    /** One for each kind of thing that the kernel keeps for a process. */
+    /** One for each kind of thing that the kernel keeps for a process, and what only root can take along. */
     static Stream<Program> resources() {
+        return Stream.concat(unprivileged(), Stream.of(fullConnection()));
+    }
+
+    /** A TCP connection with more in flight than its receiver has room for. */
+    static Program fullConnection() {
+        return Programs.c("inetsockets").with("full");
+    }
+
+    private static Stream<Program> unprivileged() {
         return Stream.of(
                 Programs.c("memory"),
                 Programs.c("process"),
@@ -62,7 +71,8 @@ final class Catalog {
                 Programs.openMpi("mpiring", 4));
     }
 
+    /** What any user can run and checkpoint. */
     static Stream<Program> all() {
-        return Stream.concat(languages(), resources());
+        return Stream.concat(languages(), unprivileged());
     }
 }

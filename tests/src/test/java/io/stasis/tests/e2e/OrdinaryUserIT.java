@@ -26,6 +26,14 @@ class OrdinaryUserIT {
         target.finish();
     }
 
+    /** What waits at the sender can be read in repair mode only, and sending it on would change the connection. */
+    @Test
+    void bytesThatHaveNoRoomAtTheReceiverAreLeftInPeace() {
+        var target = stasis.launch(Catalog.fullConnection());
+        stasis.run("checkpoint", target.name()).expectRefusal(1, "CAP_NET_ADMIN");
+        target.finish();
+    }
+
     /** Keeping the pids needs a privilege that this user has not. */
     @Test
     void aRestartTellsThatItNeedsPrivilege() {
