@@ -42,6 +42,32 @@ final class Survey {
      * @throws EngineException when the process belongs to somebody else
      */
     List<Problem> problems(int number) {
+        for (int look = 1; ; look++) {
+            try {
+                return lookUnlessEnded(number);
+            } catch (EngineException | KernelException e) {
+                // In the midst of an execve(2) or of its end a process lets nobody look for a moment.
+                if (look == LOOKS || !isLockedOutOfOwn(number, e)) {
+                    throw e;
+                }
+                LockSupport.parkNanos(1_000_000);
+            }
+        }
+    }
+
+    private static boolean isLockedOutOfOwn(int number, RuntimeException e) {
+        boolean locked = switch (e) {
+            case EngineException engine -> engine.kind() == EngineException.Kind.ACCESS;
+            case KernelException kernel -> kernel.errno() == Errno.EACCES || kernel.errno() == Errno.EPERM;
+            default -> false;
+        };
+        return locked
+                && ProcStatus.find(new Pid(number))
+                        .map(status -> status.uids()[0] == (int) Libc.call(SystemCall.GETEUID))
+                        .orElse(false);
+    }
+
+    private List<Problem> lookUnlessEnded(int number) {
         try {
             return look(number);
         } catch (KernelException | NoSuchProcessException e) {
@@ -150,13 +176,9 @@ final class Survey {
             return;
         }
         int owner = status.uids()[0];
-        // In the midst of an execve(2) or of its end a process lets nobody look for a moment.
-        for (int look = 0; look < (owner == ours ? LOOKS : 1); look++) {
-            if (ProcFiles.mayTrace(pid)
-                    || ProcStat.find(pid).map(ProcStat::isZombie).orElse(true)) {
-                return;
-            }
-            LockSupport.parkNanos(1_000_000);
+        if (ProcFiles.mayTrace(pid)
+                || ProcStat.find(pid).map(ProcStat::isZombie).orElse(true)) {
+            return;
         }
         throw new EngineException(
                 EngineException.Kind.ACCESS,
