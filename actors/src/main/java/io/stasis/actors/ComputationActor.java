@@ -14,6 +14,7 @@ import akka.persistence.typed.javadsl.Effect;
 import akka.persistence.typed.javadsl.EventHandler;
 import akka.persistence.typed.javadsl.EventSourcedBehavior;
 import akka.persistence.typed.javadsl.SignalHandler;
+import io.stasis.engine.RestartOptions;
 import io.stasis.engine.lifecycle.ComputationLifecycle;
 import io.stasis.engine.lifecycle.ComputationLifecycle.Event;
 import io.stasis.engine.lifecycle.ComputationLifecycle.Generation;
@@ -49,7 +50,12 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
     record Checkpoint(String directory, boolean kill, String cause, ActorRef<Answer> replyTo) implements Command {}
 
     record PrepareRestart(
-            String host, String directory, int generation, boolean detached, String cause, ActorRef<Answer> replyTo)
+            String host,
+            String directory,
+            int generation,
+            RestartOptions options,
+            String cause,
+            ActorRef<Answer> replyTo)
             implements Command {}
 
     record FinishRestart(String operation, int stub, ActorRef<Answer> replyTo) implements Command {}
@@ -693,7 +699,7 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
                     mine.waitingFor.add(prepare.host);
                     nodes.get(prepare.host)
                             .tell(new NodeAgent.OpenRestore(
-                                    mine.id, image.path(), image.host(), prepare.detached, fromNodes));
+                                    mine.id, image.path(), image.host(), prepare.options, fromNodes));
                 });
             case Decision.Rejected<Event>(String reason) -> failBeforeStart(refusal(reason));
         };

@@ -9,6 +9,7 @@ import akka.actor.typed.javadsl.AskPattern;
 import akka.actor.typed.javadsl.Behaviors;
 import akka.actor.typed.javadsl.Receive;
 import akka.actor.typed.receptionist.Receptionist;
+import io.stasis.engine.RestartOptions;
 import io.stasis.engine.lifecycle.ComputationLifecycle.Tree;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -50,7 +51,12 @@ public final class Coordinator extends AbstractBehavior<Coordinator.Command> {
             implements Command {}
 
     record PrepareRestart(
-            String name, String host, String directory, int generation, boolean detached, ActorRef<Answer> replyTo)
+            String name,
+            String host,
+            String directory,
+            int generation,
+            RestartOptions options,
+            ActorRef<Answer> replyTo)
             implements Command {}
 
     record FinishRestart(String name, String operation, int stub, ActorRef<Answer> replyTo) implements Command {}
@@ -100,7 +106,7 @@ public final class Coordinator extends AbstractBehavior<Coordinator.Command> {
                         m -> tell(
                                 m.name,
                                 new ComputationActor.PrepareRestart(
-                                        m.host, m.directory, m.generation, m.detached, "restart command", m.replyTo)))
+                                        m.host, m.directory, m.generation, m.options, "restart command", m.replyTo)))
                 .onMessage(
                         FinishRestart.class,
                         m -> tell(m.name, new ComputationActor.FinishRestart(m.operation, m.stub, m.replyTo)))

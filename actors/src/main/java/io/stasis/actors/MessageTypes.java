@@ -1,5 +1,7 @@
 package io.stasis.actors;
 
+import io.stasis.engine.PidChoice;
+import io.stasis.engine.RestartOptions;
 import io.stasis.engine.lifecycle.ConnectionLifecycle;
 import io.stasis.engine.lifecycle.ThreadLifecycle;
 import java.util.ArrayList;
@@ -31,6 +33,8 @@ public final class MessageTypes {
             nested.sort(Comparator.comparing(Class::getName));
             types.addAll(nested);
         }
+        types.add(RestartOptions.class);
+        types.add(PidChoice.class);
         return List.copyOf(types);
     }
 }

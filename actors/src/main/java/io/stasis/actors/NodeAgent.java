@@ -12,6 +12,7 @@ import akka.actor.typed.receptionist.Receptionist;
 import akka.actor.typed.receptionist.ServiceKey;
 import io.stasis.engine.CheckpointRequest;
 import io.stasis.engine.Engine;
+import io.stasis.engine.RestartOptions;
 import io.stasis.engine.RestoreRequest;
 import io.stasis.engine.lifecycle.ComputationLifecycle.Tree;
 import io.stasis.engine.lifecycle.Phase;
@@ -40,7 +41,7 @@ public final class NodeAgent extends AbstractBehavior<NodeAgent.Command> {
     record OpenCheckpoint(String operation, Tree tree, String directory, ActorRef<Answer> replyTo) implements Command {}
 
     record OpenRestore(
-            String operation, String generation, String imageHost, boolean detached, ActorRef<Answer> replyTo)
+            String operation, String generation, String imageHost, RestartOptions options, ActorRef<Answer> replyTo)
             implements Command {}
 
     /** @param stub pid of the stub that the restart command spawned; 0 when there is none to spawn it */
@@ -133,7 +134,7 @@ public final class NodeAgent extends AbstractBehavior<NodeAgent.Command> {
     }
 
     private Behavior<Command> openRestore(OpenRestore open) {
-        var request = new RestoreRequest(host, Path.of(open.generation), open.imageHost, workDirectory, open.detached);
+        var request = new RestoreRequest(host, Path.of(open.generation), open.imageHost, workDirectory, open.options);
         TreeOperation operation = new TreeOperation(getContext(), host, open.operation);
         operations.put(open.operation, operation);
         operation.openRestore(engine, request, open.replyTo);

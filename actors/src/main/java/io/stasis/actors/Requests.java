@@ -4,6 +4,7 @@ import akka.actor.typed.ActorRef;
 import akka.actor.typed.ActorSystem;
 import akka.actor.typed.javadsl.AskPattern;
 import akka.japi.function.Function;
+import io.stasis.engine.RestartOptions;
 import io.stasis.engine.lifecycle.ComputationLifecycle.Tree;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -47,10 +48,10 @@ public final class Requests {
     }
 
     /** @param generation 0 for the newest */
-    public Answer prepareRestart(String host, Path directory, int generation, boolean detached) {
+    public Answer prepareRestart(String host, Path directory, int generation, RestartOptions options) {
         String name = Generations.computationOf(directory, generation);
         return ask(
-                to -> new Coordinator.PrepareRestart(name, host, directory.toString(), generation, detached, to), LONG);
+                to -> new Coordinator.PrepareRestart(name, host, directory.toString(), generation, options, to), LONG);
     }
 
     public Answer finishRestart(String name, String operation, int stub) {

@@ -97,7 +97,7 @@ final class TreeOperation {
     void openRestore(Engine theEngine, RestoreRequest request, ActorRef<Answer> sender) {
         replyTo = sender;
         engine = theEngine;
-        detached = request.detached();
+        detached = request.options().detached();
         onTracer(
                 () -> {
                     restore = engine.restore(request);
@@ -337,24 +337,14 @@ final class TreeOperation {
     }
 
     private void restarted() {
-        int root = restore.rootPid();
-        ProcessKey key = outcomes.stream()
-                .map(Outcome::process)
-                .filter(process -> process.pid() == root)
-                .findFirst()
-                .orElseThrow();
+        ProcessKey key = restore.root();
+        int root = key.pid();
         if (detached) {
             Engine reaper = engine;
             Thread.ofPlatform().daemon().name("reaper-" + root).start(() -> reaper.reap(root));
         }
         var facts = new Answer.Restarted(
-                null,
-                0,
-                root,
-                processes.keySet().stream().map(ProcessKey::pid).toList(),
-                restore.foregroundGroup(),
-                restore.terminalSettings(),
-                0);
+                null, 0, root, restore.pids(), restore.foregroundGroup(), restore.terminalSettings(), 0);
         phaseDone(null, facts, new Tree(host, root, key.startTime(), null, List.of()));
     }
 

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.typesafe.config.ConfigFactory;
 import io.stasis.actors.replay.EventText;
 import io.stasis.actors.replay.Replay;
+import io.stasis.engine.PidChoice;
+import io.stasis.engine.RestartOptions;
 import io.stasis.engine.lifecycle.ComputationLifecycle.Tree;
 import io.stasis.engine.lifecycle.Phase;
 import io.stasis.image.ImageDirectory;
@@ -147,7 +149,7 @@ class AgentTest {
         register();
         assertThat(checkpoint(true)).isInstanceOf(Answer.Checkpointed.class);
         assertThat(checkpoint(false)).isEqualTo(new Answer.Refused("no-such", 6, "computation fake does not run"));
-        Answer prepared = requests.prepareRestart("host", images(), 0, false);
+        Answer prepared = requests.prepareRestart("host", images(), 0, options(false));
         assertThat(prepared).isInstanceOf(Answer.Prepared.class);
         Answer answer = requests.finishRestart("fake", ((Answer.Prepared) prepared).operation(), 1234);
         assertThat(answer).isInstanceOf(Answer.Restarted.class);
@@ -158,17 +160,21 @@ class AgentTest {
         assertThat(checkpoint(false)).isInstanceOf(Answer.Checkpointed.class);
     }
 
+    private static RestartOptions options(boolean detached) {
+        return new RestartOptions(detached, PidChoice.DEFAULT);
+    }
+
     @Test
     void aRestartThatFailsLeavesTheComputationEnded() {
         register();
         checkpoint(true);
         engine.failing = Phase.REBUILD;
-        Answer.Prepared prepared = (Answer.Prepared) requests.prepareRestart("host", images(), 0, true);
+        Answer.Prepared prepared = (Answer.Prepared) requests.prepareRestart("host", images(), 0, options(true));
         assertThat(requests.finishRestart("fake", prepared.operation(), 0))
                 .isEqualTo(new Answer.Refused("failed", 1, "REBUILD does not work"));
         assertThat(engine.calls).contains("close restore");
         engine.failing = null;
-        prepared = (Answer.Prepared) requests.prepareRestart("host", images(), 0, true);
+        prepared = (Answer.Prepared) requests.prepareRestart("host", images(), 0, options(true));
         assertThat(requests.finishRestart("fake", prepared.operation(), 0)).isInstanceOf(Answer.Restarted.class);
     }
 

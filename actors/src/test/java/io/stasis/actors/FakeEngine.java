@@ -234,8 +234,13 @@ final class FakeEngine implements Engine {
         }
 
         @Override
-        public int rootPid() {
-            return PARENT;
+        public ProcessKey root() {
+            return key(PARENT);
+        }
+
+        @Override
+        public List<Integer> pids() {
+            return List.of(PARENT, CHILD);
         }
 
         @Override

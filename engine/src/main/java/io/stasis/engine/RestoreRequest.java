@@ -9,6 +9,6 @@ import java.nio.file.Path;
  * @param generation directory of the complete generation
  * @param imageHost the host's directory inside it whose tree is to be restored
  * @param workDirectory private directory for the stub's executable, on a file system that allows execution
- * @param detached whether the tree gets no terminal and /dev/null for the outside world's descriptors
  */
-public record RestoreRequest(String host, Path generation, String imageHost, Path workDirectory, boolean detached) {}
+public record RestoreRequest(
+        String host, Path generation, String imageHost, Path workDirectory, RestartOptions options) {}

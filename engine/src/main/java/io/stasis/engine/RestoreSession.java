@@ -36,7 +36,7 @@ public interface RestoreSession extends AutoCloseable {
     /** Processes to restore, parents before children; keys hold the start times of the image. */
     List<ProcessKey> processes();
 
-    /** Makes the process with its old pid, still empty. */
+    /** Makes the process with its old pid, still empty. The outcome has the image's pid, as all that follow. */
     Outcome.Created create(ProcessKey process);
 
     /** Memory, descriptors, threads, timers and everything else the process owns. */
@@ -48,10 +48,13 @@ public interface RestoreSession extends AutoCloseable {
     /** Checks everything once more and lets all processes go at once. */
     List<Outcome.Released> release();
 
-    /** The root process's new pid; valid after create. */
-    int rootPid();
+    /** The root process as this host knows it; valid after create. */
+    ProcessKey root();
 
-    /** Process group of the tree that had the terminal's foreground, 0 for none. */
+    /** The pids on this host of {@link #processes}, in the same order; valid after create. */
+    List<Integer> pids();
+
+    /** Process group of the tree, as this host knows it, that had the terminal's foreground; 0 for none. */
     int foregroundGroup();
 
     /** Settings of the terminal the tree had ({@code struct termios2}), null for none. */

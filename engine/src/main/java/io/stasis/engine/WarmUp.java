@@ -69,7 +69,8 @@ final class WarmUp {
         } finally {
             end(pid);
         }
-        var request = new RestoreRequest("host", image.getParent(), "host", work, true);
+        var request = new RestoreRequest(
+                "host", image.getParent(), "host", work, new RestartOptions(true, PidChoice.DEFAULT));
         int stub = 0;
         int root = 0;
         try (var session = new TreeRestore(request)) {
@@ -80,7 +81,7 @@ final class WarmUp {
             stub = session.spawn();
             session.adopt(stub);
             session.processes().forEach(session::create);
-            root = session.rootPid();
+            root = session.root().pid();
             session.processes().forEach(session::rebuild);
             session.processes().forEach(session::refill);
             session.release();

@@ -104,7 +104,8 @@ class CheckpointRestartTest {
 
     private void restart(Path generation) {
         int stub = 0;
-        try (var session = engine.restore(new RestoreRequest("host", generation, "host", directory, false))) {
+        try (var session = engine.restore(
+                new RestoreRequest("host", generation, "host", directory, new RestartOptions(false, PidChoice.KEEP)))) {
             assertThat(session.verify()).isEmpty();
             session.stub();
             stub = session.spawn();

@@ -103,6 +103,15 @@ public final class StasisClient {
     }
 
     /**
+     * What to restart.
+     *
+     * @param generation 0 for the newest complete one
+     * @param pids "keep" for the image's pids, "namespace" for a pid namespace of its own, "auto" for that where pids are
+     *     taken, null for that where this user may not choose pids
+     */
+    public record Image(Path directory, int generation, String pids) {}
+
+    /**
      * A restarted computation.
      *
      * @param pid root process
@@ -187,9 +196,9 @@ public final class StasisClient {
                 .toList();
     }
 
-    /** Restarts without a terminal: the agent owns the program. {@code generation} 0 takes the newest. */
-    public Restarted restartDetached(Path directory, int generation, Consumer<Progress> progress) {
-        Map<String, Object> fields = restartFields(directory, generation, null);
+    /** Restarts without a terminal: the agent owns the program. */
+    public Restarted restartDetached(Image image, Consumer<Progress> progress) {
+        Map<String, Object> fields = restartFields(image, null);
         fields.put("detach", true);
         return restarted(request("restart", fields, progress));
     }
@@ -200,9 +209,8 @@ public final class StasisClient {
      * @param terminal path of the caller's terminal, or null
      * @param spawn starts the restore stub at the path it is given and returns its pid
      */
-    public Restarted restart(
-            Path directory, int generation, String terminal, ToIntFunction<String> spawn, Consumer<Progress> progress) {
-        Map<String, Object> fields = restartFields(directory, generation, terminal);
+    public Restarted restart(Image image, String terminal, ToIntFunction<String> spawn, Consumer<Progress> progress) {
+        Map<String, Object> fields = restartFields(image, terminal);
         fields.put("detach", false);
         try (Connection connection = begin("restart", fields)) {
             while (true) {
@@ -287,10 +295,11 @@ public final class StasisClient {
         }
     }
 
-    private static Map<String, Object> restartFields(Path directory, int generation, String terminal) {
+    private static Map<String, Object> restartFields(Image image, String terminal) {
         Map<String, Object> fields = new LinkedHashMap<>();
-        put(fields, "dir", directory.toAbsolutePath());
-        put(fields, "generation", generation > 0 ? generation : null);
+        put(fields, "dir", image.directory().toAbsolutePath());
+        put(fields, "generation", image.generation() > 0 ? image.generation() : null);
+        put(fields, "pids", image.pids());
         put(fields, "clientPid", ProcessHandle.current().pid());
         put(fields, "terminal", terminal);
         return fields;

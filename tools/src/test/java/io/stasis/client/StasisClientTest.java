@@ -94,8 +94,7 @@ class StasisClientTest {
             List<String> spawned = new ArrayList<>();
             var program = StasisClient.of(agent.home())
                     .restart(
-                            Path.of("/d"),
-                            2,
+                            new StasisClient.Image(Path.of("/d"), 2, null),
                             "/dev/pts/3",
                             stub -> {
                                 spawned.add(stub);

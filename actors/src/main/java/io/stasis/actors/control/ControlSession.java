@@ -10,6 +10,8 @@ import io.stasis.actors.journal.OpenLogs;
 import io.stasis.engine.CheckpointRequest;
 import io.stasis.engine.Engine;
 import io.stasis.engine.EngineException;
+import io.stasis.engine.PidChoice;
+import io.stasis.engine.RestartOptions;
 import io.stasis.engine.lifecycle.ComputationLifecycle.Tree;
 import io.stasis.image.FormatVersion;
 import java.io.BufferedReader;
@@ -227,7 +229,8 @@ final class ControlSession {
         Path directory = Path.of(request.path("dir").asText());
         int generation = request.path("generation").asInt(0);
         boolean detached = request.path("detach").asBoolean();
-        Answer prepared = requests.prepareRestart(agent.config().host(), directory, generation, detached);
+        var options = new RestartOptions(detached, pids(request));
+        Answer prepared = requests.prepareRestart(agent.config().host(), directory, generation, options);
         if (!(prepared instanceof Answer.Prepared(String name, String operation, String stub))) {
             unexpected(prepared);
             return;
@@ -257,6 +260,16 @@ final class ControlSession {
         result.put("termios", settings == null ? null : Base64.getEncoder().encodeToString(settings));
         result.put("totalNanos", restarted.totalNanos());
         send("result", result);
+    }
+
+    private static PidChoice pids(JsonNode request) {
+        return switch (request.path("pids").asText("")) {
+            case "" -> PidChoice.DEFAULT;
+            case "keep" -> PidChoice.KEEP;
+            case "auto" -> PidChoice.AUTO;
+            case "namespace" -> PidChoice.NAMESPACE;
+            default -> throw new IllegalArgumentException("\"pids\" takes keep, auto or namespace");
+        };
     }
 
     private void ps() throws IOException {

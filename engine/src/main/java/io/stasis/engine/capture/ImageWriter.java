@@ -6,6 +6,7 @@ import io.stasis.engine.Outcome.ImageFile;
 import io.stasis.engine.Outcome.ProcessSummary;
 import io.stasis.engine.ProcessKey;
 import io.stasis.engine.capture.AddressSpaceReader.SharedObjectInfo;
+import io.stasis.engine.namespace.InnerIds;
 import io.stasis.engine.resource.file.NamelessFiles;
 import io.stasis.image.PageFile;
 import io.stasis.image.RecordFile;
@@ -34,13 +35,15 @@ final class ImageWriter {
 
     private final CheckpointRequest request;
     private final AddressSpaceReader spaces;
+    private final InnerIds ids;
     private final PageWriter pages = new PageWriter();
     private final Map<ProcessKey, Captured> captured = new HashMap<>();
     private final List<ImageFile> files = new ArrayList<>();
     private final List<ProcessSummary> summaries = new ArrayList<>();
 
-    ImageWriter(CheckpointRequest request, AddressSpaceReader spaces) {
+    ImageWriter(CheckpointRequest request, AddressSpaceReader spaces, InnerIds ids) {
         this.request = request;
+        this.ids = ids;
         this.spaces = spaces;
     }
 
@@ -52,7 +55,8 @@ final class ImageWriter {
         long started = System.nanoTime();
         Captured what = captured.get(process.key());
         ProcessReader.State state = what.state;
-        String pageName = process.key().pid() + ".pages";
+        int pid = ids.of(process.key().pid());
+        String pageName = pid + ".pages";
         PageWriter.Count count;
         long pageBytes;
         try (PageFile.Writer writer = PageFile.create(path(pageName));
@@ -67,26 +71,26 @@ final class ImageWriter {
                 state.executable(),
                 request.prefix() + "/" + pageName);
         var record = new ProcessImage(
-                state.identity(),
+                ids.of(state.identity()),
                 memory,
                 state.threads(),
                 what.descriptors,
                 state.filesystem(),
                 state.signals(),
                 state.timers(),
-                state.posixTimers(),
+                ids.of(state.posixTimers()),
                 state.limits(),
                 state.attributes());
-        String recordName = process.key().pid() + ".process";
+        String recordName = pid + ".process";
         long recordBytes = addFile(recordName, RecordFile.write(path(recordName), record));
         summaries.add(summary(process, what, pageBytes));
         return new Outcome.Written(
                 process.key(), count.pages(), count.zeroPages(), pageBytes + recordBytes, started, System.nanoTime());
     }
 
-    private static ProcessSummary summary(FrozenProcess process, Captured what, long pageBytes) {
+    private ProcessSummary summary(FrozenProcess process, Captured what, long pageBytes) {
         long memoryBytes = what.mappings.stream().mapToLong(Mapping::length).sum();
-        var identity = what.state.identity();
+        var identity = ids.of(what.state.identity());
         return new ProcessSummary(
                 identity.pid(),
                 identity.parent(),
@@ -144,7 +148,7 @@ final class ImageWriter {
     }
 
     void writeTree(ComputationImage computation) {
-        addFile(TREE + ".record", RecordFile.write(path(TREE + ".record"), computation));
+        addFile(TREE + ".record", RecordFile.write(path(TREE + ".record"), ids.of(computation)));
     }
 
     private long addFile(String name, io.stasis.image.FileSummary summary) {

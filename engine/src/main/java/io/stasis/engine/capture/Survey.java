@@ -2,6 +2,8 @@ package io.stasis.engine.capture;
 
 import io.stasis.engine.Engine.Problem;
 import io.stasis.engine.EngineException;
+import io.stasis.engine.namespace.InnerIds;
+import io.stasis.engine.namespace.RestoredNamespaces;
 import io.stasis.engine.resource.DescriptorCapture;
 import io.stasis.engine.resource.timer.PosixTimers;
 import io.stasis.linux.Errno;
@@ -135,7 +137,8 @@ final class Survey {
                     "a process under seccomp may not make the system calls that a checkpoint injects",
                     "start it without its sandbox"));
         }
-        if (status.get().nspid().length > 1) {
+        boolean restored = InnerIds.isElsewhere(status.get()) && RestoredNamespaces.isOurs(pid);
+        if (InnerIds.isElsewhere(status.get()) && !restored) {
             problems.add(problem(
                     number,
                     "pid namespace",
@@ -143,7 +146,8 @@ final class Survey {
                     "run Stasis inside the container"));
         }
         for (String kind : List.of("mnt", "net", "uts", "ipc")) {
-            if (isElsewhere(pid, kind)) {
+            boolean expected = restored && kind.equals("mnt");
+            if (!expected && isElsewhere(pid, kind)) {
                 problems.add(problem(
                         number,
                         kind + " namespace",

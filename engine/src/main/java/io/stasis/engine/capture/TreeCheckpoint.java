@@ -8,6 +8,7 @@ import io.stasis.engine.Outcome;
 import io.stasis.engine.ProcessKey;
 import io.stasis.engine.UnsupportedResourceException;
 import io.stasis.engine.kinds.Kinds;
+import io.stasis.engine.namespace.InnerIds;
 import io.stasis.engine.resource.DescriptorCapture;
 import io.stasis.image.model.ComputationImage;
 import io.stasis.image.model.ComputationImage.Zombie;
@@ -39,6 +40,7 @@ public final class TreeCheckpoint implements CheckpointSession {
     private final Map<ProcessKey, FrozenProcess> frozen = new LinkedHashMap<>();
     private final Set<Integer> known = new HashSet<>();
     private final Set<ProcessKey> surveyed = new HashSet<>();
+    private final InnerIds ids = new InnerIds();
     private ImageWriter image;
     private long firstFrozenNanos;
 
@@ -143,7 +145,7 @@ public final class TreeCheckpoint implements CheckpointSession {
 
     private ImageWriter image() {
         if (image == null) {
-            image = new ImageWriter(request, spaces);
+            image = new ImageWriter(request, spaces, ids);
         }
         return image;
     }
@@ -154,6 +156,7 @@ public final class TreeCheckpoint implements CheckpointSession {
             long started = System.nanoTime();
             FrozenProcess process = frozenProcess(key);
             Leftovers.remove(process);
+            ids.learn(process.pid());
             var mappings = spaces.read(process.pid());
             var captured = descriptors.capture(key.pid());
             var state = new ProcessReader(process).read(mappings);
@@ -212,6 +215,7 @@ public final class TreeCheckpoint implements CheckpointSession {
                 }
                 ProcStat s = stat.get();
                 ProcStatus status = ProcStatus.find(pid).orElseThrow();
+                ids.learn(pid);
                 zombies.add(new Zombie(
                         new ProcessImage.Identity(
                                 child, s.ppid(), s.pgrp(), s.session(), s.exitSignal(), s.startTime(), s.comm()),

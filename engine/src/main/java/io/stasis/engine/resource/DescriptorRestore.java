@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.function.IntUnaryOperator;
 import java.util.function.Supplier;
 
 /**
@@ -204,12 +205,16 @@ public final class DescriptorRestore {
         }
     }
 
-    /** Puts bytes in flight back and arms what ticks, when all processes are built. */
-    public List<Outcome.Connection> complete(int stubPid) {
+    /**
+     * Puts bytes in flight back and arms what ticks, when all processes are built.
+     *
+     * @param hostIds the id that this host has for a process or thread of the image
+     */
+    public List<Outcome.Connection> complete(int stubPid, IntUnaryOperator hostIds) {
         List<Outcome.Connection> connections = new ArrayList<>();
         try (StubDescriptors stub = new StubDescriptors(stubPid, highBase)) {
             parts.forEach(part -> connections.addAll(part.complete(stub)));
-            SignalOwners.restore(image.owners(), stub);
+            SignalOwners.restore(image.owners(), stub, hostIds);
         }
         return connections;
     }

@@ -15,6 +15,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.IntUnaryOperator;
 
 /**
  * Who gets a signal when something happens on a descriptor, and which one: F_SETOWN_EX, F_SETSIG and O_ASYNC of
@@ -86,11 +87,11 @@ final class SignalOwners {
         };
     }
 
-    static void restore(List<SignalOwner> owners, StubDescriptors stub) {
+    static void restore(List<SignalOwner> owners, StubDescriptors stub, IntUnaryOperator hostIds) {
         for (SignalOwner owner : owners) {
             try (Fd fd = stub.description(owner.description())) {
                 ByteBuffer buffer = Libc.buffer(8);
-                buffer.putInt(0, owner.type()).putInt(4, owner.id());
+                buffer.putInt(0, owner.type()).putInt(4, hostIds.applyAsInt(owner.id()));
                 String whom = "of process, thread or group " + new Tid(owner.id());
                 if (owner.id() != 0) {
                     Libc.check(

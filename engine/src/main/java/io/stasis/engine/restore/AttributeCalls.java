@@ -181,11 +181,13 @@ final class AttributeCalls {
         ByteBuffer groups =
                 ByteBuffer.allocate(4 * c.supplementaryGroups().length).order(ByteOrder.nativeOrder());
         groups.asIntBuffer().put(c.supplementaryGroups());
-        calls.must(
-                "set supplementary groups",
-                SystemCall.SETGROUPS,
-                c.supplementaryGroups().length,
-                calls.data(groups.array()));
+        if (!Arrays.equals(c.supplementaryGroups(), now.groups())) { // in a user namespace nobody may set them
+            calls.must(
+                    "set supplementary groups",
+                    SystemCall.SETGROUPS,
+                    c.supplementaryGroups().length,
+                    calls.data(groups.array()));
+        }
         // Without the fixup a change of user ids leaves the capabilities alone until they are set below.
         calls.must("set secure bits", SystemCall.PRCTL, PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0);
         calls.must("keep capabilities", SystemCall.PRCTL, PR_SET_KEEPCAPS, 1, 0, 0, 0);

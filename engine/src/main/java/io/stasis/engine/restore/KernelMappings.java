@@ -40,7 +40,7 @@ final class KernelMappings {
     void moveAside(RestoredProcess stub, long workArea, long workAreaBytes, long target) {
         CallTable calls = new CallTable();
         long at = target;
-        for (MappingInfo mapping : Mappings.readMaps(new Pid(stub.pid()))) {
+        for (MappingInfo mapping : Mappings.readMaps(stub.host())) {
             long length = mapping.end() - mapping.start();
             if (NAMES.contains(mapping.path())) {
                 calls.must(

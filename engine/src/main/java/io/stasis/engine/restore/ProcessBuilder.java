@@ -80,7 +80,7 @@ final class ProcessBuilder {
     }
 
     private void writeProcFiles() {
-        Pid id = new Pid(pid);
+        Pid id = process.host();
         if (ProcFiles.oomScoreAdj(id) != image.attributes().oomScoreAdj()) {
             ProcFiles.writeOomScoreAdj(id, image.attributes().oomScoreAdj());
         }
@@ -107,8 +107,9 @@ final class ProcessBuilder {
                             e)
                     : e;
         }
+        HostIds ids = HostIds.ofThreads(process);
         for (ThreadImage thread : image.threads().subList(1, image.threads().size())) {
-            Tracee tracee = Tracee.autoAttached(new Tid(thread.tid()));
+            Tracee tracee = Tracee.autoAttached(new Tid(ids.host(thread.tid())));
             var stop = tracee.awaitFrozen(System.nanoTime() + BIRTH_PATIENCE_NANOS);
             if (stop.isEmpty() || stop.get() instanceof Stop.Gone) {
                 throw new EngineException(
@@ -145,17 +146,17 @@ final class ProcessBuilder {
         }
         AttributeCalls.threadSignals(program.calls(), pid, thread);
         if (index == 0) {
-            AttributeCalls.limits(program.calls(), image, ProcFiles.limits(new Pid(pid)));
+            AttributeCalls.limits(program.calls(), image, ProcFiles.limits(process.host()));
         }
         schedule(tracee.tid(), thread.scheduling());
-        ProcStatus now = ProcStatus.find(new Pid(pid), tracee.tid()).orElseThrow();
+        ProcStatus now = ProcStatus.find(process.host(), tracee.tid()).orElseThrow();
         AttributeCalls.credentials(
                 program.calls(),
                 thread,
                 now,
                 image.attributes().noNewPrivileges(),
                 image.attributes().dumpable());
-        program.tables().forEach(table -> process.runIn(tracee, table));
+        program.tables().forEach(table -> process.runIn(index, table));
     }
 
     /** Scheduling can be set from outside, and is only where it differs, as raising it takes a privilege. */
@@ -257,8 +258,8 @@ final class ProcessBuilder {
         long[] result = new long[1];
         long now = System.nanoTime();
         if (workArea.runUntilBlocked(process.memory(), tracee, pid, thread.tid(), calls, result)) {
-            long startTime = ProcStat.find(new Pid(pid)).orElseThrow().startTime();
-            BlockedCalls.remember(thread.tid(), startTime, registers.get(Register.RSP), blocked, now);
+            long startTime = ProcStat.find(process.host()).orElseThrow().startTime();
+            BlockedCalls.remember(tracee.tid().value(), startTime, registers.get(Register.RSP), blocked, now);
             return registers;
         }
         return registers.with(Register.RAX, result[0]).with(Register.ORIG_RAX, -1);
@@ -277,14 +278,17 @@ final class ProcessBuilder {
         if (image.attributes().stopped()) {
             boolean isDefault = image.signals().actions().stream()
                     .noneMatch(a -> a.signal() == image.attributes().stopSignal());
-            Libc.call(SystemCall.KILL, pid, isDefault ? image.attributes().stopSignal() : SIGSTOP);
+            Libc.call(
+                    SystemCall.KILL,
+                    process.host().value(),
+                    isDefault ? image.attributes().stopSignal() : SIGSTOP);
         }
         List<Tracee> threads = process.threads();
         for (int i = threads.size() - 1; i >= 0; i--) {
             threads.get(i).detach(0);
         }
         if (image.attributes().stopped()) {
-            JobControl.awaitStopped(new Pid(pid));
+            JobControl.awaitStopped(process.host());
         }
         process.close();
     }

@@ -30,24 +30,27 @@ import java.util.concurrent.locks.LockSupport;
 /** Compares an image with this host: all that stands in the way of a restart, in one go. Changes nothing. */
 final class RestoreCheck {
     private static final long PID_PATIENCE_NANOS = 2_000_000_000L;
-    private static final int CAP_SYS_ADMIN = 21;
-    private static final int CAP_CHECKPOINT_RESTORE = 40;
     private static final int XSTATE_FEATURES = 512;
 
     private final ComputationImage computation;
     private final Collection<ProcessImage> processes;
+    private final boolean inNamespace;
     private final List<Problem> problems = new ArrayList<>();
 
-    RestoreCheck(ComputationImage computation, Collection<ProcessImage> processes) {
+    /** @param inNamespace whether the tree gets a pid namespace of its own */
+    RestoreCheck(ComputationImage computation, Collection<ProcessImage> processes, boolean inNamespace) {
         this.computation = computation;
         this.processes = processes;
+        this.inNamespace = inNamespace;
     }
 
     List<Problem> problems() {
         Pid self = new Pid((int) ProcessHandle.current().pid());
         ProcStatus own = ProcStatus.find(self).orElseThrow();
         checkPrivileges(own);
-        checkPids();
+        if (!inNamespace) {
+            checkPids();
+        }
         checkProcessor();
         Map<String, Long> kernelSizes = KernelMappings.sizes(self);
         Set<String> seen = new HashSet<>();
@@ -63,13 +66,12 @@ final class RestoreCheck {
     }
 
     private void checkPrivileges(ProcStatus own) {
-        long mayChoosePids = 1L << CAP_SYS_ADMIN | 1L << CAP_CHECKPOINT_RESTORE;
-        if ((own.capEff() & mayChoosePids) == 0) {
+        if (!inNamespace && !PidNamespace.mayChoosePids()) {
             add(
                     computation.root(),
                     "its pid",
                     "this user may not choose the pids of new processes",
-                    "restart as root, or give the agent CAP_CHECKPOINT_RESTORE");
+                    "restart as root, or give the agent CAP_CHECKPOINT_RESTORE, or restart with --pids=auto");
         }
         if (own.uids()[1] == 0) {
             return;
@@ -88,6 +90,12 @@ final class RestoreCheck {
         }
     }
 
+    /** Whether a pid of the image cannot be had on this host. */
+    boolean isAPidTaken() {
+        checkPids();
+        return !problems.isEmpty();
+    }
+
     private void checkPids() {
         Set<Integer> ids = new HashSet<>();
         processes.forEach(process -> process.threads().forEach(thread -> ids.add(thread.tid())));
@@ -99,7 +107,11 @@ final class RestoreCheck {
                 LockSupport.parkNanos(5_000_000);
             }
             if (isTaken(id) && !isGone(id)) {
-                add(id, "its pid", "it is taken by " + describe(id), "end that process, or restart when it has ended");
+                add(
+                        id,
+                        "its pid",
+                        "it is taken by " + describe(id),
+                        "end that process, or restart when it has ended, or with --pids=auto");
             }
         }
     }

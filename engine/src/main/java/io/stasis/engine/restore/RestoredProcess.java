@@ -19,26 +19,42 @@ final class RestoredProcess implements AutoCloseable {
     private static final int SIGKILL = 9;
 
     private final int pid;
+    private final Pid host;
     private final Tracee main;
     private final ProcessMemory memory;
     private final WorkArea workArea;
     private final List<Tracee> threads = new ArrayList<>();
+    private final boolean inNamespace;
     /** Session the process is in now; {@link TreeBuilder#OUTSIDE} for the restart command's. */
     private int session;
     /** What it becomes; null for the stub and for helpers. */
     private ProcessImage image;
 
-    RestoredProcess(int pid, Tracee main, WorkArea workArea, int session) {
+    /** @param pid its id in its own pid namespace; the tracee has the one we know it by */
+    RestoredProcess(int pid, Tracee main, WorkArea workArea, int session, boolean inNamespace) {
         this.pid = pid;
+        this.host = new Pid(main.tid().value());
         this.main = main;
-        this.memory = ProcessMemory.open(new Pid(pid));
+        this.memory = ProcessMemory.open(host);
         this.workArea = workArea;
         this.session = session;
+        this.inNamespace = inNamespace;
         threads.add(main);
     }
 
+    /** As the process itself sees it. */
     int pid() {
         return pid;
+    }
+
+    /** As this host knows it: another one when the process is in a pid namespace of its own. */
+    Pid host() {
+        return host;
+    }
+
+    /** Whether it is in a pid namespace of its tree's own. */
+    boolean isInNamespace() {
+        return inNamespace;
     }
 
     Tracee main() {
@@ -86,14 +102,15 @@ final class RestoredProcess implements AutoCloseable {
         return run(calls).result(index);
     }
 
-    /** Makes calls in another thread of the process. */
-    CallTable.Results runIn(Tracee thread, CallTable calls) {
-        return workArea.run(memory, thread, pid, thread.tid().value(), calls);
+    /** Makes calls in a thread of the process, given by its place in the image. */
+    CallTable.Results runIn(int index, CallTable calls) {
+        return workArea.run(
+                memory, threads.get(index), pid, image.threads().get(index).tid(), calls);
     }
 
     /** Kills the process and takes its exit status as its tracer. */
     void kill() {
-        Libc.call(SystemCall.KILL, pid, SIGKILL);
+        Libc.call(SystemCall.KILL, host.value(), SIGKILL);
         for (int i = threads.size() - 1; i >= 0; i--) {
             threads.get(i).reap();
         }

@@ -1,17 +1,11 @@
 package io.stasis.engine.restore;
 
-import io.stasis.engine.EngineException;
 import io.stasis.image.model.ComputationImage;
 import io.stasis.image.model.ComputationImage.Zombie;
 import io.stasis.image.model.ProcessImage;
 import io.stasis.image.model.ProcessImage.Identity;
-import io.stasis.linux.Errno;
-import io.stasis.linux.KernelException;
-import io.stasis.linux.Tid;
 import io.stasis.linux.libc.SystemCall;
 import io.stasis.linux.ptrace.CallTable;
-import io.stasis.linux.ptrace.Stop;
-import io.stasis.linux.ptrace.Tracee;
 import io.stasis.linux.ptrace.WorkArea;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -21,7 +15,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * Makes the processes of a tree, still empty, with their pids, parents, sessions and process groups.
@@ -37,15 +30,14 @@ final class TreeBuilder {
     static final int OUTSIDE = 0;
 
     private static final long CLONE_PARENT = 0x8000;
-    private static final int CLONE_ARGS_BYTES = 88;
     private static final int PR_SET_NAME = 15;
     private static final int PR_SET_CHILD_SUBREAPER = 36;
     private static final int WALL = 0x40000000;
     private static final int RLIMIT_CORE = 4;
-    private static final long PID_PATIENCE_NANOS = 3_000_000_000L;
 
     private final RestoredProcess stub;
     private final WorkArea workArea;
+    private final Cloning cloning;
     private final boolean detached;
     private final SessionTerminals terminals;
     private final ProcessImage root;
@@ -59,11 +51,13 @@ final class TreeBuilder {
     TreeBuilder(
             RestoredProcess stub,
             WorkArea workArea,
+            Cloning cloning,
             ComputationImage computation,
             Collection<ProcessImage> processes,
             boolean detached) {
         this.stub = stub;
         this.workArea = workArea;
+        this.cloning = cloning;
         this.detached = detached;
         this.terminals = new SessionTerminals(computation);
         for (ProcessImage process : processes) {
@@ -117,7 +111,7 @@ final class TreeBuilder {
         RestoredProcess creator = parent == null ? stub : parent;
         boolean isRoot = identity.pid() == root.identity().pid();
         if (isRoot || (parent != null && (session == identity.pid() || session == creator.session()))) {
-            return clone(
+            return cloning.clone(
                     creator,
                     identity.pid(),
                     parent == null ? CLONE_PARENT : 0,
@@ -139,12 +133,12 @@ final class TreeBuilder {
             maker = create(session);
         }
         int helperPid = !ownSession && !leaderLives && session != OUTSIDE ? session : 0;
-        RestoredProcess helper = clone(maker, helperPid, 0, 0, maker.session());
+        RestoredProcess helper = cloning.clone(maker, helperPid, 0, 0, maker.session());
         if (helperPid != 0) {
             helper.call("found session " + session, SystemCall.SETSID);
             helper.session(session);
         }
-        RestoredProcess process = clone(helper, identity.pid(), 0, identity.exitSignal(), helper.session());
+        RestoredProcess process = cloning.clone(helper, identity.pid(), 0, identity.exitSignal(), helper.session());
         dismiss(helper, maker);
         return process;
     }
@@ -217,7 +211,7 @@ final class TreeBuilder {
         for (Identity identity : identities.values()) {
             if (identity.group() == group) {
                 RestoredProcess member = made.get(identity.pid());
-                RestoredProcess helper = clone(member, group, 0, 0, member.session());
+                RestoredProcess helper = cloning.clone(member, group, 0, 0, member.session());
                 helpers.add(new RestoredProcess[] {helper, member});
                 return helper;
             }
@@ -269,60 +263,9 @@ final class TreeBuilder {
     /** Kills a helper and waits for it in its parent, to which it must not show. */
     private void dismiss(RestoredProcess helper, RestoredProcess parent) {
         helper.kill();
-        parent.call("wait for a helper", SystemCall.WAIT4, helper.pid(), 0, WALL, 0);
-    }
-
-    /**
-     * clone3(2) in {@code creator}.
-     *
-     * @param pid the pid to have, 0 for any
-     */
-    private RestoredProcess clone(RestoredProcess creator, int pid, long flags, int exitSignal, int session) {
-        CallTable calls = new CallTable();
-        long setTid = pid == 0 ? 0 : calls.longs(pid);
-        long arguments = calls.longs(flags, 0, 0, 0, exitSignal, 0, 0, 0, setTid, pid == 0 ? 0 : 1, 0);
-        int made = calls.must("make process " + pid, SystemCall.CLONE3, arguments, CLONE_ARGS_BYTES);
-        long deadline = System.nanoTime() + PID_PATIENCE_NANOS;
-        while (true) {
-            try {
-                int child = (int) creator.run(calls).result(made);
-                return adopt(child, session);
-            } catch (KernelException e) {
-                if (e.errno() != Errno.EEXIST) {
-                    throw e.errno() == Errno.EPERM ? noPrivilege(e) : e;
-                }
-                // The original may still be on its way out: a killed process holds its pid until it is waited for.
-                if (System.nanoTime() > deadline) {
-                    throw pidTaken(pid, e);
-                }
-                LockSupport.parkNanos(2_000_000);
-            }
-        }
-    }
-
-    private RestoredProcess adopt(int child, int session) {
-        Tracee tracee = Tracee.autoAttached(new Tid(child));
-        var stop = tracee.awaitFrozen(System.nanoTime() + PID_PATIENCE_NANOS);
-        if (stop.isEmpty() || stop.get() instanceof Stop.Gone) {
-            throw new EngineException(EngineException.Kind.FAILED, "process " + child + " ended at its birth");
-        }
-        return new RestoredProcess(child, tracee, workArea, session);
-    }
-
-    static EngineException pidTaken(int pid, Throwable cause) {
-        return new EngineException(
-                EngineException.Kind.PID_TAKEN,
-                "pid " + pid + " is taken by " + RestoreCheck.describe(pid)
-                        + "; end that process, or restart when it has ended",
-                cause);
-    }
-
-    private static EngineException noPrivilege(Throwable cause) {
-        return new EngineException(
-                EngineException.Kind.ACCESS,
-                "this user may not choose the pid of a new process; run `stasis restart` as root, or with the"
-                        + " capability CAP_CHECKPOINT_RESTORE",
-                cause);
+        // The stub is outside the namespace that the helper is in.
+        int pid = parent.isInNamespace() ? helper.pid() : helper.host().value();
+        parent.call("wait for a helper", SystemCall.WAIT4, pid, 0, WALL, 0);
     }
 
     /** Kills whatever was made. */

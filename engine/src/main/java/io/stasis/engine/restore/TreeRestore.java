@@ -60,6 +60,7 @@ public final class TreeRestore implements RestoreSession {
     private final KernelMappings kernelMappings = new KernelMappings();
     private final SharedSegments segments;
     private final int scratchFd;
+    private final boolean inNamespace;
     private AddressPlan plan;
     private WorkArea workArea;
     private DescriptorRestore descriptors;
@@ -68,6 +69,7 @@ public final class TreeRestore implements RestoreSession {
     private RestoredProcess stub;
     private Tracee seizedStub;
     private TreeBuilder tree;
+    private PidNamespace namespace;
     private boolean grouped;
     private boolean released;
 
@@ -85,13 +87,22 @@ public final class TreeRestore implements RestoreSession {
             }
         }
         this.scratchFd = highest + 1;
+        this.inNamespace = switch (request.options().pids()) {
+            case KEEP -> false;
+            case NAMESPACE -> true;
+            case DEFAULT -> !PidNamespace.mayChoosePids();
+            case AUTO ->
+                !PidNamespace.mayChoosePids() || new RestoreCheck(computation, images.values(), false).isAPidTaken();
+        };
     }
 
     @Override
     public List<Problem> verify() {
         return attempt("check the image against this host", () -> {
-            List<Problem> problems = new ArrayList<>(new RestoreCheck(computation, images.values()).problems());
-            problems.addAll(descriptors(Outside.unknown(request.detached())).verify());
+            List<Problem> problems =
+                    new ArrayList<>(new RestoreCheck(computation, images.values(), inNamespace).problems());
+            problems.addAll(
+                    descriptors(Outside.unknown(request.options().detached())).verify());
             problems.addAll(SharedSegments.verify(computation));
             return problems;
         });
@@ -130,19 +141,29 @@ public final class TreeRestore implements RestoreSession {
                 throw new EngineException(
                         EngineException.Kind.FAILED, "the stub " + stubPath + " ended as soon as it was started");
             }
-            stub = new RestoredProcess(stubPid, seizedStub, workArea, TreeBuilder.OUTSIDE);
-            prepareStub();
-            tree = new TreeBuilder(stub, workArea, computation, images.values(), request.detached());
+            stub = new RestoredProcess(stubPid, seizedStub, workArea, TreeBuilder.OUTSIDE, false);
+            Cloning cloning = new Cloning(workArea, inNamespace);
+            prepareStub(cloning);
+            tree = new TreeBuilder(
+                    stub,
+                    workArea,
+                    cloning,
+                    computation,
+                    images.values(),
+                    request.options().detached());
             return null;
         });
     }
 
     /** Makes of the stub what its descendants are to inherit: kernel mappings, shared memory, open descriptions. */
-    private void prepareStub() {
+    private void prepareStub(Cloning cloning) {
         workArea.map(stub.memory(), stub.main(), plan.stubPage() + StubProgram.ROOM);
         kernelMappings.moveAside(stub, plan.workArea(), AddressPlan.WORK_AREA_BYTES, plan.kernelMappings());
+        if (inNamespace) {
+            namespace = PidNamespace.make(stub, cloning);
+        }
         writeSavedFiles();
-        descriptors = descriptors(Outside.of(new Pid(stub.pid()), request.detached()));
+        descriptors = descriptors(Outside.of(stub.host(), request.options().detached()));
         List<Problem> problems = descriptors.verify();
         if (!problems.isEmpty()) {
             throw new EngineException(
@@ -154,7 +175,7 @@ public final class TreeRestore implements RestoreSession {
         }
         Program program = new Program(workArea.room());
         // The hard limit stays: once lowered it could not be raised again without CAP_SYS_RESOURCE.
-        long hard = ProcFiles.limits(new Pid(stub.pid()))[RLIMIT_NOFILE][1];
+        long hard = ProcFiles.limits(stub.host())[RLIMIT_NOFILE][1];
         if (hard >= 0 && hard < descriptors.end()) {
             throw new EngineException(
                     EngineException.Kind.FAILED,
@@ -178,6 +199,9 @@ public final class TreeRestore implements RestoreSession {
         stub.run(opens[0]);
         try (StubDescriptors copies = new StubDescriptors(stub.pid())) {
             namelessFiles.fill(copies, request.generation());
+        }
+        if (namespace != null) {
+            namespace.mountProc();
         }
     }
 
@@ -303,7 +327,7 @@ public final class TreeRestore implements RestoreSession {
             long started = System.nanoTime();
             List<Outcome.Connection> connections = List.of();
             if (process.pid() == images.keySet().iterator().next()) {
-                connections = descriptors.complete(stub.pid());
+                connections = descriptors.complete(stub.pid(), HostIds.of(tree.all())::host);
                 try (StubDescriptors copies = new StubDescriptors(stub.pid())) {
                     namelessFiles.finish(copies);
                 }
@@ -319,7 +343,7 @@ public final class TreeRestore implements RestoreSession {
             for (RestoredProcess process : tree.all()) {
                 builders.add(new ProcessBuilder(process, workArea));
             }
-            boolean foreground = !request.detached() && TerminalHandover.isForeground(new Pid(stub.pid()));
+            boolean foreground = !request.options().detached() && TerminalHandover.isForeground(stub.host());
             stub.kill();
             stub = null;
             seizedStub = null;
@@ -327,6 +351,9 @@ public final class TreeRestore implements RestoreSession {
                 handOverTerminal();
             }
             builders.forEach(builder -> builder.finish(plan));
+            if (namespace != null) {
+                namespace.release(workArea, tree.process(computation.root()));
+            }
             // From here on the death of the agent lets everything go instead of killing it: all of it or nothing.
             tree.all().forEach(process -> process.threads().forEach(thread -> thread.setOptions(0)));
             released = true;
@@ -345,10 +372,10 @@ public final class TreeRestore implements RestoreSession {
     /** In the stub's stead by the root process, which is in the command's session. */
     private void handOverTerminal() {
         RestoredProcess root = tree.process(computation.root());
-        if (ProcStat.read(new Pid(root.pid())).ttyNr() == 0) {
+        if (ProcStat.read(root.host()).ttyNr() == 0) {
             return; // it leads a session of its own, which has no terminal
         }
-        TerminalHandover.take(root, computation.terminals().getFirst(), foregroundGroup());
+        TerminalHandover.take(root, computation.terminals().getFirst(), ownForegroundGroup());
     }
 
     /** The key of the process as it is now: with the start time of its new life. */
@@ -357,17 +384,41 @@ public final class TreeRestore implements RestoreSession {
     }
 
     private ProcessKey key(int pid) {
-        long startTime = ProcStat.find(new Pid(pid)).map(ProcStat::startTime).orElse(0L);
+        Pid host = tree.process(pid).host();
+        long startTime = ProcStat.find(host).map(ProcStat::startTime).orElse(0L);
         return new ProcessKey(request.host(), pid, startTime);
     }
 
     @Override
-    public int rootPid() {
-        return computation.root();
+    public ProcessKey root() {
+        Pid pid = tree.process(computation.root()).host();
+        return new ProcessKey(
+                request.host(), pid.value(), key(computation.root()).startTime());
+    }
+
+    @Override
+    public List<Integer> pids() {
+        return images.keySet().stream()
+                .map(pid -> tree.process(pid).host().value())
+                .toList();
     }
 
     @Override
     public int foregroundGroup() {
+        int group = ownForegroundGroup();
+        return group == 0 || !inNamespace ? group : hostGroup(group);
+    }
+
+    private int hostGroup(int group) {
+        return tree.all().stream()
+                .filter(process -> process.image().identity().group() == group)
+                .findFirst()
+                .map(process -> ProcStat.read(process.host()).pgrp())
+                .orElse(0);
+    }
+
+    /** As the tree itself sees it. */
+    private int ownForegroundGroup() {
         var root = images.get(computation.root()).identity();
         boolean outside = root.session() != root.pid() && root.group() != root.pid();
         int group = groupInForeground();
@@ -414,6 +465,9 @@ public final class TreeRestore implements RestoreSession {
         try {
             if (!released && tree != null) {
                 tree.killAll();
+            }
+            if (!released && namespace != null) {
+                namespace.end();
             }
             if (stub != null) {
                 stub.kill();

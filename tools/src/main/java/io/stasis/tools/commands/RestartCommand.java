@@ -13,6 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Base64;
 import java.util.LinkedHashMap;
+import java.util.Locale;
 import java.util.Map;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -27,6 +28,12 @@ import picocli.CommandLine.Parameters;
                     + "are sent to this command, and the command exits with its status."
         })
 public final class RestartCommand extends StasisCommand {
+    private enum Pids {
+        KEEP,
+        AUTO,
+        NAMESPACE
+    }
+
     @Parameters(paramLabel = "DIR", description = "Image directory.")
     private Path directory;
 
@@ -41,6 +48,16 @@ public final class RestartCommand extends StasisCommand {
 
     @Option(names = "--pidfile", paramLabel = "F", description = "Write the root process's pid to this file.")
     private Path pidFile;
+
+    @Option(
+            names = "--pids",
+            paramLabel = "keep|auto|namespace",
+            description = {
+                "keep: the processes get the pids they had, or are not restarted. namespace: they get a pid namespace of "
+                        + "their own, in which they see the pids they had. auto: that only where their pids are taken.",
+                "Default: keep for a user who may choose pids (root), namespace for others."
+            })
+    private Pids pids;
 
     @Option(names = "--json", description = "Report as JSON, with --detach.")
     private boolean json;
@@ -57,10 +74,15 @@ public final class RestartCommand extends StasisCommand {
         return detach ? detached(agent) : foreground(agent);
     }
 
+    private StasisClient.Image image() {
+        return new StasisClient.Image(
+                directory, generation, pids == null ? null : pids.name().toLowerCase(Locale.ROOT));
+    }
+
     private int detached(StasisClient agent) throws IOException {
         Restarted program;
         try (ProgressLine progress = new ProgressLine()) {
-            program = agent.restartDetached(directory, generation, progress);
+            program = agent.restartDetached(image(), progress);
         }
         writePid(program);
         if (json) {
@@ -85,11 +107,7 @@ public final class RestartCommand extends StasisCommand {
         Restarted program;
         try (ProgressLine progress = new ProgressLine()) {
             program = agent.restart(
-                    directory,
-                    generation,
-                    foreground.terminalPath(),
-                    path -> stub[0] = foreground.spawn(path),
-                    progress);
+                    image(), foreground.terminalPath(), path -> stub[0] = foreground.spawn(path), progress);
         } catch (RuntimeException e) {
             foreground.abandon(stub[0]);
             throw e;

@@ -1,0 +1,123 @@
+package io.stasis.engine.namespace;
+
+import io.stasis.image.model.ComputationImage;
+import io.stasis.image.model.ComputationImage.FileLock;
+import io.stasis.image.model.ComputationImage.SignalOwner;
+import io.stasis.image.model.ComputationImage.Terminal;
+import io.stasis.image.model.ComputationImage.Zombie;
+import io.stasis.image.model.OpenDescription;
+import io.stasis.image.model.OpenDescription.EventPoll;
+import io.stasis.image.model.OpenDescription.ProcessDescriptor;
+import io.stasis.image.model.OpenDescription.PseudoTerminal.Master;
+import io.stasis.image.model.ProcessImage.Identity;
+import io.stasis.image.model.ProcessImage.PosixTimer;
+import io.stasis.linux.Pid;
+import io.stasis.linux.Tid;
+import io.stasis.linux.proc.ProcStatus;
+import io.stasis.linux.proc.Tasks;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Ids as the tree itself sees them, for a tree in a pid namespace: this host's /proc and system calls tell those of this
+ * host, the image has those of the tree. Elsewhere they are the same.
+ */
+public final class InnerIds {
+    private final Map<Integer, Integer> inner = new HashMap<>();
+
+    /** Learns the ids of a process that stands still, or is a zombie, and of its threads, session and group. */
+    public void learn(Pid pid) {
+        ProcStatus.find(pid).filter(InnerIds::isElsewhere).ifPresent(status -> {
+            put(status.nspid());
+            put(status.nspgid());
+            put(status.nssid());
+            for (int tid : Tasks.threads(pid)) {
+                ProcStatus.find(pid, new Tid(tid)).ifPresent(thread -> put(thread.nspid()));
+            }
+        });
+    }
+
+    /** Whether a process is in a pid namespace below this host's. */
+    public static boolean isElsewhere(ProcStatus status) {
+        return status.nspid().length > 1;
+    }
+
+    private void put(int[] ids) {
+        inner.put(ids[0], ids[ids.length - 1]);
+    }
+
+    public int of(int host) {
+        return inner.getOrDefault(host, host);
+    }
+
+    public Identity of(Identity identity) {
+        return new Identity(
+                of(identity.pid()),
+                of(identity.parent()),
+                of(identity.group()),
+                of(identity.session()),
+                identity.exitSignal(),
+                identity.startTime(),
+                identity.name());
+    }
+
+    public List<PosixTimer> of(List<PosixTimer> timers) {
+        return timers.stream()
+                .map(t -> new PosixTimer(
+                        t.id(),
+                        t.clock(),
+                        t.notification(),
+                        t.signal(),
+                        t.sigval(),
+                        of(t.target()),
+                        t.valueNanos(),
+                        t.intervalNanos()))
+                .toList();
+    }
+
+    public ComputationImage of(ComputationImage image) {
+        return new ComputationImage(
+                of(image.root()),
+                image.processes().stream().map(this::of).toList(),
+                image.zombies().stream()
+                        .map(z -> new Zombie(of(z.identity()), z.waitStatus(), z.userIds(), z.groupIds()))
+                        .toList(),
+                image.descriptions().stream().map(this::of).toList(),
+                image.pipes(),
+                image.sharedObjects(),
+                image.terminals().stream()
+                        .map(t -> new Terminal(
+                                t.path(), t.termios(), t.windowSize(), of(t.foregroundGroup()), of(t.session())))
+                        .toList(),
+                image.savedFiles(),
+                image.owners().stream()
+                        .map(o -> new SignalOwner(o.description(), o.type(), of(o.id()), o.signal(), o.asynchronous()))
+                        .toList(),
+                image.namelessFiles(),
+                image.segments(),
+                image.locks().stream()
+                        .map(l ->
+                                new FileLock(l.description(), of(l.pid()), l.type(), l.write(), l.start(), l.length()))
+                        .toList());
+    }
+
+    private OpenDescription of(OpenDescription description) {
+        return switch (description) {
+            case EventPoll e -> new EventPoll(e.statusFlags(), of(e.owner()), e.interests());
+            case ProcessDescriptor p -> new ProcessDescriptor(p.statusFlags(), of(p.pid()));
+            case Master m ->
+                new Master(
+                        m.statusFlags(),
+                        m.number(),
+                        m.termios(),
+                        m.windowSize(),
+                        m.packetMode(),
+                        m.locked(),
+                        m.hungUp(),
+                        of(m.session()),
+                        of(m.foreground()));
+            default -> description;
+        };
+    }
+}
