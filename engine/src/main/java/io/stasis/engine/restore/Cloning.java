@@ -6,6 +6,7 @@ import io.stasis.linux.KernelException;
 import io.stasis.linux.Pid;
 import io.stasis.linux.Tid;
 import io.stasis.linux.libc.SystemCall;
+import io.stasis.linux.proc.ProcStat;
 import io.stasis.linux.proc.ProcStatus;
 import io.stasis.linux.ptrace.CallTable;
 import io.stasis.linux.ptrace.Stop;
@@ -15,6 +16,7 @@ import java.util.concurrent.locks.LockSupport;
 
 /** clone3(2) in a process that is being built: the child is traced and stopped from birth. */
 final class Cloning {
+    static final long CLONE_PARENT = 0x8000;
     private static final int CLONE_ARGS_BYTES = 88;
     private static final long PID_PATIENCE_NANOS = 3_000_000_000L;
 
@@ -40,7 +42,7 @@ final class Cloning {
         long deadline = System.nanoTime() + PID_PATIENCE_NANOS;
         while (true) {
             try {
-                return adopt(creator, (int) creator.run(calls).result(made), session);
+                return adopt(creator, (int) creator.run(calls).result(made), (flags & CLONE_PARENT) != 0, session);
             } catch (KernelException e) {
                 if (e.errno() != Errno.EEXIST) {
                     throw e.errno() == Errno.EPERM ? noPrivilege(e) : e;
@@ -55,9 +57,13 @@ final class Cloning {
     }
 
     /** @param child its id as the creator sees it */
-    private RestoredProcess adopt(RestoredProcess creator, int child, int session) {
+    private RestoredProcess adopt(RestoredProcess creator, int child, boolean sibling, int session) {
         // The stub is outside the namespace that its children are in.
-        int host = creator.isInNamespace() ? HostIds.ofChildren(creator).mustHave(child) : child;
+        int host = child;
+        if (creator.isInNamespace()) {
+            Pid parent = sibling ? new Pid(ProcStat.read(creator.host()).ppid()) : creator.host();
+            host = HostIds.ofChildren(parent, creator.host()).mustHave(child);
+        }
         Tracee tracee = Tracee.autoAttached(new Tid(host));
         var stop = tracee.awaitFrozen(System.nanoTime() + PID_PATIENCE_NANOS);
         if (stop.isEmpty() || stop.get() instanceof Stop.Gone) {

@@ -6,6 +6,7 @@ import io.stasis.linux.Tid;
 import io.stasis.linux.proc.ProcStat;
 import io.stasis.linux.proc.ProcStatus;
 import io.stasis.linux.proc.Tasks;
+import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
 
@@ -26,13 +27,14 @@ final class HostIds {
         return ids;
     }
 
-    /** Of the children of a process, but only those in a namespace. */
-    static HostIds ofChildren(RestoredProcess process) {
+    /** Of those children of {@code parent} that are in the same namespace as {@code fellow}. */
+    static HostIds ofChildren(Pid parent, Pid fellow) {
         HostIds ids = new HostIds();
-        if (process.isInNamespace()) {
-            for (int child : Tasks.childrenOf(process.host())) {
-                ProcStatus.find(new Pid(child)).ifPresent(status -> ids.add(status, child));
-            }
+        Path namespace = PidNamespace.of(fellow);
+        for (int child : Tasks.childrenOf(parent)) {
+            ProcStatus.find(new Pid(child))
+                    .filter(status -> namespace.equals(PidNamespace.of(new Pid(child))))
+                    .ifPresent(status -> ids.add(status, child));
         }
         return ids;
     }

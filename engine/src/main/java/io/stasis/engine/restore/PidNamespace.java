@@ -2,13 +2,18 @@ package io.stasis.engine.restore;
 
 import io.stasis.engine.EngineException;
 import io.stasis.linux.KernelException;
+import io.stasis.linux.Pid;
+import io.stasis.linux.Tid;
 import io.stasis.linux.libc.Capability;
+import io.stasis.linux.libc.Libc;
 import io.stasis.linux.libc.Sched;
 import io.stasis.linux.libc.SystemCall;
 import io.stasis.linux.proc.ProcStatus;
+import io.stasis.linux.proc.ProcessScan;
 import io.stasis.linux.proc.SystemInfo;
 import io.stasis.linux.ptrace.CallTable;
 import io.stasis.linux.ptrace.NamespaceInit;
+import io.stasis.linux.ptrace.Tracee;
 import io.stasis.linux.ptrace.WorkArea;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -25,6 +30,7 @@ import java.nio.file.Path;
  */
 final class PidNamespace {
     private static final int PR_SET_NAME = 15;
+    private static final int SIGKILL = 9;
     private static final int SIGCHLD = 17;
     private static final long SIG_IGN = 1;
     private static final long MS_NOSUID_NODEV_NOEXEC = 2 | 4 | 8;
@@ -119,8 +125,25 @@ final class PidNamespace {
         init.close();
     }
 
-    /** Ends the namespace, when all others in it are dead: the kernel lets its init end only then. */
+    /** Kills whatever is left in the namespace, and its init, which the kernel lets end only when all else is gone. */
     void end() {
+        Path namespace = of(init.host());
+        for (int pid : ProcessScan.all()) {
+            Pid other = new Pid(pid);
+            if (!other.equals(init.host()) && namespace.equals(of(other))) {
+                Libc.call(SystemCall.KILL, pid, SIGKILL);
+                Tracee.autoAttached(new Tid(pid)).reap();
+            }
+        }
         init.kill();
+    }
+
+    /** Names the pid namespace that a process is in; "" when it has ended. */
+    static Path of(Pid pid) {
+        try {
+            return Files.readSymbolicLink(Path.of("/proc/" + pid + "/ns/pid"));
+        } catch (IOException e) {
+            return Path.of("");
+        }
     }
 }

@@ -29,7 +29,6 @@ final class TreeBuilder {
     /** The session and process group of the restart command (or of the agent, for a detached restart). */
     static final int OUTSIDE = 0;
 
-    private static final long CLONE_PARENT = 0x8000;
     private static final int PR_SET_NAME = 15;
     private static final int PR_SET_CHILD_SUBREAPER = 36;
     private static final int WALL = 0x40000000;
@@ -39,6 +38,7 @@ final class TreeBuilder {
     private final WorkArea workArea;
     private final Cloning cloning;
     private final boolean detached;
+    private final boolean ownSessions;
     private final SessionTerminals terminals;
     private final ProcessImage root;
     private final Map<Integer, Identity> identities = new LinkedHashMap<>();
@@ -48,17 +48,24 @@ final class TreeBuilder {
     /** Processes that must forget a SIGCHLD that the restore itself caused. */
     private final Set<Integer> disturbed = new HashSet<>();
 
+    /**
+     * @param detached whether there is no restart command whose session the root could be in
+     * @param ownSessions whether also the session and group that the root was started in are made anew, with their ids: in
+     *     a pid namespace, and without a terminal, that the command's session would have to lend
+     */
     TreeBuilder(
             RestoredProcess stub,
             WorkArea workArea,
             Cloning cloning,
             ComputationImage computation,
             Collection<ProcessImage> processes,
-            boolean detached) {
+            boolean detached,
+            boolean ownSessions) {
         this.stub = stub;
         this.workArea = workArea;
         this.cloning = cloning;
         this.detached = detached;
+        this.ownSessions = ownSessions;
         this.terminals = new SessionTerminals(computation);
         for (ProcessImage process : processes) {
             identities.put(process.identity().pid(), process.identity());
@@ -99,7 +106,7 @@ final class TreeBuilder {
     private int session(Identity identity) {
         boolean outside = identity.session() == root.identity().session()
                 && root.identity().session() != root.identity().pid();
-        if (!outside) {
+        if (!outside || (ownSessions && identity.session() != OUTSIDE)) {
             return identity.session();
         }
         // Without a command to belong to, the root founds a session of its own.
@@ -110,15 +117,28 @@ final class TreeBuilder {
         int session = session(identity);
         RestoredProcess creator = parent == null ? stub : parent;
         boolean isRoot = identity.pid() == root.identity().pid();
+        if (isRoot && session != OUTSIDE && session != identity.pid()) {
+            return rootThroughHelper(session);
+        }
         if (isRoot || (parent != null && (session == identity.pid() || session == creator.session()))) {
             return cloning.clone(
                     creator,
                     identity.pid(),
-                    parent == null ? CLONE_PARENT : 0,
+                    parent == null ? Cloning.CLONE_PARENT : 0,
                     parent == null ? 0 : identity.exitSignal(),
                     creator.session());
         }
         return throughHelper(identity, parent, session);
+    }
+
+    /** The root in a session whose leader is gone; it is the command's child as ever, and so is the helper for a moment. */
+    private RestoredProcess rootThroughHelper(int session) {
+        RestoredProcess helper = cloning.clone(stub, session, Cloning.CLONE_PARENT, 0, stub.session());
+        helper.call("found session " + session, SystemCall.SETSID);
+        helper.session(session);
+        RestoredProcess process = cloning.clone(helper, root.identity().pid(), Cloning.CLONE_PARENT, 0, session);
+        helper.kill(); // the command waits for it together with the stub
+        return process;
     }
 
     /** A process whose creator is not the parent it ends up with. */
@@ -200,7 +220,8 @@ final class TreeBuilder {
 
     private boolean isOutsideGroup(Identity identity) {
         Identity top = root.identity();
-        return top.session() != top.pid()
+        return !(ownSessions && top.group() != OUTSIDE)
+                && top.session() != top.pid()
                 && top.group() != top.pid()
                 && identity.group() == top.group()
                 && identity.session() == top.session();

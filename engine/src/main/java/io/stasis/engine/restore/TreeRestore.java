@@ -144,13 +144,10 @@ public final class TreeRestore implements RestoreSession {
             stub = new RestoredProcess(stubPid, seizedStub, workArea, TreeBuilder.OUTSIDE, false);
             Cloning cloning = new Cloning(workArea, inNamespace);
             prepareStub(cloning);
-            tree = new TreeBuilder(
-                    stub,
-                    workArea,
-                    cloning,
-                    computation,
-                    images.values(),
-                    request.options().detached());
+            boolean detached = request.options().detached();
+            boolean ownSessions =
+                    inNamespace && (detached || ProcStat.read(stub.host()).ttyNr() == 0);
+            tree = new TreeBuilder(stub, workArea, cloning, computation, images.values(), detached, ownSessions);
             return null;
         });
     }

@@ -259,6 +259,12 @@ public final class Stasis
         Path directory = work().resolve(name);
         try {
             Files.createDirectories(directory);
+            // Before the program has them: a restart opens them as the program's user, who must be their owner.
+            for (String output : List.of("out", "err")) {
+                if (Files.notExists(directory.resolve(output))) {
+                    Files.createFile(directory.resolve(output));
+                }
+            }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

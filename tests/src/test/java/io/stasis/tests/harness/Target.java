@@ -1,6 +1,9 @@
 package io.stasis.tests.harness;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -44,7 +47,7 @@ public final class Target {
         return name;
     }
 
-    /** The root process, in all lives the same. */
+    /** The root process as the host knows it. */
     public long pid() {
         return pid;
     }
@@ -64,6 +67,10 @@ public final class Target {
 
     private Path out() {
         return directory.resolve("out");
+    }
+
+    private Path pidFile() {
+        return directory.resolve("pid");
     }
 
     private Path err() {
@@ -156,6 +163,9 @@ public final class Target {
     public void restart(String... options) {
         restartOnly(options);
         awaitMoreTicks();
+        // Another one than before where the program lives in a pid namespace.
+        Await.until(program + " has a pid", Await.PATIENCE, () -> Files.exists(pidFile()), this::story);
+        pid = Long.parseLong(Stasis.tail(pidFile(), 1).strip());
         if (!ProcessTable.tree(process.pid()).contains(pid)) {
             throw new AssertionError("process " + pid + " is no child of the restart command " + process.pid() + "\n"
                     + ProcessTable.describe(process.pid()));
@@ -164,7 +174,13 @@ public final class Target {
 
     /** Starts the restart command and does not wait for anything. */
     public void restartOnly(String... options) {
-        var command = new ArrayList<>(stasis.command("restart"));
+        try {
+            Files.deleteIfExists(pidFile());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        var command =
+                new ArrayList<>(stasis.command("restart", "--pidfile", pidFile().toString()));
         command.addAll(List.of(options));
         command.add(image().toString());
         process = stasis.start(command, out(), err());
@@ -222,8 +238,8 @@ public final class Target {
     public void signal(String signal) {
         try {
             new ProcessBuilder("kill", "-" + signal, Long.toString(pid)).start().waitFor(10, TimeUnit.SECONDS);
-        } catch (java.io.IOException e) {
-            throw new java.io.UncheckedIOException(e);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
