@@ -142,7 +142,7 @@ print('ready', os.tcgetpgrp(0) == os.getpgrp(), os.getsid(0) == os.getpid(), os.
 total = 0
 for line in sys.stdin:
     total += int(line)
-    print('total', total, os.tcgetpgrp(0) == os.getpgrp(), flush=True)
+    print('total', total, os.tcgetpgrp(0) == os.getpgrp(), os.getsid(0) == os.getpid(), flush=True)
     if total > 1000: sys.exit(total % 100)
 """
 
@@ -184,25 +184,42 @@ while True: signal.pause()
 
 
 def lines():
-    count_lines(launch, restart, b"ready True False False")
+    count_lines(launch, restart, b"ready True False False", b" True False")
 
 
-def count_lines(start, start_again, greeting):
+def leader():
+    """The program leads the session of its terminal; at a restart the shell does, and the program gets a new one."""
+    count_lines(lambda *command: Terminal(stasis, "launch", "--name", name, "--dir", image, "--", *command),
+                restart, b"ready True True True", b" True True")
+    a = Terminal(stasis, "launch", "--name", name + "-size", "--dir", image + "-size", "--", PYTHON, "-c", SIZE)
+    a.expect(b"ready")
+    run("checkpoint", name + "-size", "--kill")
+    a.status()
+    b = under_shell(stasis, "restart", image + "-size")
+    wait_for_program()
+    b.resize(40, 100)
+    b.expect(b"size 40 100")
+    b.type(b"\x1c")
+    if b.status() not in (-3, 131):
+        fail("Ctrl-\\ did not end it")
+
+
+def count_lines(start, start_again, greeting, state):
     a = start(PYTHON, "-u", "-c", LINES)
     a.expect(greeting)
     a.type(b"100\n")
-    a.expect(b"total 100 True")
+    a.expect(b"total 100" + state)
     run("checkpoint", name)
     a.type(b"20\n")
-    a.expect(b"total 120 True")
+    a.expect(b"total 120" + state)
     checkpoint_and_kill(a)
     b = start_again()
     b.type(b"3\n")
-    b.expect(b"total 123 True")
+    b.expect(b"total 123" + state)
     checkpoint_and_kill(b)
     c = start_again()
     c.type(b"900\n")
-    c.expect(b"total 1023 True")
+    c.expect(b"total 1023" + state)
     if c.status() != 23:
         fail("wrong exit status")
 
@@ -334,5 +351,5 @@ os.environ["TERM"] = "dumb"
 os.environ["PATH"] = "/usr/bin:/bin"
 os.environ["PS1"] = "> "
 signal.alarm(4 * DEADLINE)
-{"lines": lines, "interrupt": interrupt, "raw": raw, "shell": shell, "stop": stop, "size": size}[scenario]()
+{"lines": lines, "leader": leader, "interrupt": interrupt, "raw": raw, "shell": shell, "stop": stop, "size": size}[scenario]()
 print("well done")

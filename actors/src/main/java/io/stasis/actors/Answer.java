@@ -45,8 +45,11 @@ public sealed interface Answer extends Message {
 
     record Checkpointed(String name, String directory, Generation generation) implements Answer {}
 
-    /** @param stub executable to be spawned by the client; null when the agent spawns it itself */
-    record Prepared(String name, String operation, String stub) implements Answer {}
+    /**
+     * @param stub executable to be spawned by the client; null when the agent spawns it itself
+     * @param pty whether on a pseudo-terminal of its own
+     */
+    record Prepared(String name, String operation, String stub, boolean pty) implements Answer {}
 
     /**
      * @param terminalSettings {@code struct termios2}, null for none
@@ -79,7 +82,7 @@ public sealed interface Answer extends Message {
 
     // Between a computation and the node agents.
 
-    record Opened(String operation, String host, int processes, String stub) implements Answer {}
+    record Opened(String operation, String host, int processes, String stub, boolean pty) implements Answer {}
 
     /**
      * A phase is done on one host.

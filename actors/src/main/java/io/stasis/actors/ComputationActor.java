@@ -494,7 +494,7 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
         }
         if (opened.stub() != null && running.restartClient == null) {
             ActorRef<Answer> client = running.client;
-            client.tell(new Answer.Prepared(name, running.id, opened.stub()));
+            client.tell(new Answer.Prepared(name, running.id, opened.stub(), opened.pty()));
             return nothing();
         }
         return startPhase(running.restartClient == null ? Phase.SUSPEND : Phase.CREATE, List.of());

@@ -90,7 +90,7 @@ final class TreeOperation {
                 },
                 keys -> {
                     keys.forEach(this::spawn);
-                    replyTo.tell(new Answer.Opened(id, host, keys.size(), null));
+                    replyTo.tell(new Answer.Opened(id, host, keys.size(), null, false));
                 });
     }
 
@@ -109,7 +109,7 @@ final class TreeOperation {
                 },
                 stub -> {
                     restore.processes().forEach(this::spawn);
-                    replyTo.tell(new Answer.Opened(id, host, processes.size(), stub));
+                    replyTo.tell(new Answer.Opened(id, host, processes.size(), stub, restore.needsPty()));
                 });
     }
 
@@ -133,7 +133,7 @@ final class TreeOperation {
                     restore.adopt(stub == 0 ? spawnedStub : stub);
                     return true;
                 },
-                done -> replyTo.tell(new Answer.Opened(id, host, processes.size(), null)));
+                done -> replyTo.tell(new Answer.Opened(id, host, processes.size(), null, false)));
     }
 
     private void spawn(ProcessKey key) {

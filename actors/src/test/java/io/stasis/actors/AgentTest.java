@@ -161,7 +161,7 @@ class AgentTest {
     }
 
     private static RestartOptions options(boolean detached) {
-        return new RestartOptions(detached, PidChoice.DEFAULT);
+        return new RestartOptions(detached, false, false, PidChoice.DEFAULT);
     }
 
     @Test

@@ -190,6 +190,11 @@ final class FakeEngine implements Engine {
         }
 
         @Override
+        public boolean needsPty() {
+            return false;
+        }
+
+        @Override
         public int spawn() {
             return 99;
         }

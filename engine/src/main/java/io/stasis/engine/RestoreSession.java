@@ -27,6 +27,12 @@ public interface RestoreSession extends AutoCloseable {
     /** Writes the stub's executable and returns its path. */
     Path stub();
 
+    /**
+     * Whether the restart command is to start the stub on a pseudo-terminal of its own, as the root leads the session of
+     * its terminal and the command's terminal has another session.
+     */
+    boolean needsPty();
+
     /** Spawns the stub as a child of this process. Returns its pid. */
     int spawn();
 

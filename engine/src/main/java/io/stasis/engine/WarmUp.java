@@ -69,8 +69,8 @@ final class WarmUp {
         } finally {
             end(pid);
         }
-        var request = new RestoreRequest(
-                "host", image.getParent(), "host", work, new RestartOptions(true, PidChoice.DEFAULT));
+        var request =
+                new RestoreRequest("host", image.getParent(), "host", work, RestartOptions.detached(PidChoice.DEFAULT));
         int stub = 0;
         int root = 0;
         try (var session = new TreeRestore(request)) {

@@ -105,7 +105,7 @@ class CheckpointRestartTest {
     private void restart(Path generation) {
         int stub = 0;
         try (var session = engine.restore(
-                new RestoreRequest("host", generation, "host", directory, new RestartOptions(false, PidChoice.KEEP)))) {
+                new RestoreRequest("host", generation, "host", directory, RestartOptions.foreground(PidChoice.KEEP)))) {
             assertThat(session.verify()).isEmpty();
             session.stub();
             stub = session.spawn();

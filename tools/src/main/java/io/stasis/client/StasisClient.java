@@ -6,7 +6,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
-import java.util.function.ToIntFunction;
 
 /**
  * Talks to the agent of this user on this host.
@@ -108,8 +107,19 @@ public final class StasisClient {
      * @param generation 0 for the newest complete one
      * @param pids "keep" for the image's pids, "namespace" for a pid namespace of its own, "auto" for that where pids are
      *     taken, null for that where this user may not choose pids
+     * @param pty whether the program gets a pseudo-terminal of its own in any case
      */
-    public record Image(Path directory, int generation, String pids) {}
+    public record Image(Path directory, int generation, String pids, boolean pty) {}
+
+    /** Starts the restore stub of a restart. */
+    public interface Spawner {
+        /**
+         * @param stub path of the program
+         * @param pty whether on a pseudo-terminal of its own, which whoever starts it connects with its own terminal
+         * @return its pid; it must be a child of this process
+         */
+        int spawn(String stub, boolean pty);
+    }
 
     /**
      * A restarted computation.
@@ -207,16 +217,17 @@ public final class StasisClient {
      * Restarts the program as a child of this process.
      *
      * @param terminal path of the caller's terminal, or null
-     * @param spawn starts the restore stub at the path it is given and returns its pid
+     * @param spawner starts the restore stub
      */
-    public Restarted restart(Image image, String terminal, ToIntFunction<String> spawn, Consumer<Progress> progress) {
+    public Restarted restart(Image image, String terminal, Spawner spawner, Consumer<Progress> progress) {
         Map<String, Object> fields = restartFields(image, terminal);
         fields.put("detach", false);
         try (Connection connection = begin("restart", fields)) {
             while (true) {
                 Map<String, Object> line = connection.receive();
                 if (line.get("spawn") instanceof Map<?, ?> order) {
-                    int pid = spawn.applyAsInt(Json.string(Json.object(order), "stub", ""));
+                    Map<String, Object> stub = Json.object(order);
+                    int pid = spawner.spawn(Json.string(stub, "stub", ""), stub.get("pty") == Boolean.TRUE);
                     connection.send(Map.of("spawned", Map.of("pid", pid)));
                 } else if (line.containsKey("result")) {
                     return restarted(Json.object(line.get("result")));
@@ -300,6 +311,7 @@ public final class StasisClient {
         put(fields, "dir", image.directory().toAbsolutePath());
         put(fields, "generation", image.generation() > 0 ? image.generation() : null);
         put(fields, "pids", image.pids());
+        put(fields, "pty", image.pty() ? true : null);
         put(fields, "clientPid", ProcessHandle.current().pid());
         put(fields, "terminal", terminal);
         return fields;

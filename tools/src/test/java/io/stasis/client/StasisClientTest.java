@@ -94,9 +94,9 @@ class StasisClientTest {
             List<String> spawned = new ArrayList<>();
             var program = StasisClient.of(agent.home())
                     .restart(
-                            new StasisClient.Image(Path.of("/d"), 2, null),
+                            new StasisClient.Image(Path.of("/d"), 2, null, false),
                             "/dev/pts/3",
-                            stub -> {
+                            (stub, pty) -> {
                                 spawned.add(stub);
                                 return 4712;
                             },

@@ -229,15 +229,19 @@ final class ControlSession {
         Path directory = Path.of(request.path("dir").asText());
         int generation = request.path("generation").asInt(0);
         boolean detached = request.path("detach").asBoolean();
-        var options = new RestartOptions(detached, pids(request));
+        var options = new RestartOptions(
+                detached,
+                !request.path("terminal").asText("").isEmpty(),
+                request.path("pty").asBoolean(),
+                pids(request));
         Answer prepared = requests.prepareRestart(agent.config().host(), directory, generation, options);
-        if (!(prepared instanceof Answer.Prepared(String name, String operation, String stub))) {
+        if (!(prepared instanceof Answer.Prepared(String name, String operation, String stub, boolean pty))) {
             unexpected(prepared);
             return;
         }
         int pid = 0;
         if (!detached) {
-            send("spawn", Map.of("stub", stub));
+            send("spawn", Map.of("stub", stub, "pty", pty));
             JsonNode spawned = read();
             if (spawned == null || !spawned.has("spawned")) {
                 requests.cancelRestart(name, operation);

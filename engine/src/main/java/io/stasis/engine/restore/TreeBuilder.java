@@ -49,7 +49,7 @@ final class TreeBuilder {
     private final Set<Integer> disturbed = new HashSet<>();
 
     /**
-     * @param detached whether there is no restart command whose session the root could be in
+     * @param detached whether the root founds a session where it cannot have the restart command's
      * @param ownSessions whether also the session and group that the root was started in are made anew, with their ids: in
      *     a pid namespace, and without a terminal, that the command's session would have to lend
      */
@@ -57,6 +57,7 @@ final class TreeBuilder {
             RestoredProcess stub,
             WorkArea workArea,
             Cloning cloning,
+            SessionTerminals terminals,
             ComputationImage computation,
             Collection<ProcessImage> processes,
             boolean detached,
@@ -66,7 +67,7 @@ final class TreeBuilder {
         this.cloning = cloning;
         this.detached = detached;
         this.ownSessions = ownSessions;
-        this.terminals = new SessionTerminals(computation);
+        this.terminals = terminals;
         for (ProcessImage process : processes) {
             identities.put(process.identity().pid(), process.identity());
             images.put(process.identity().pid(), process);

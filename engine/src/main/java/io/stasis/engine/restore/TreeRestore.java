@@ -6,6 +6,7 @@ import io.stasis.engine.Engine.Problem;
 import io.stasis.engine.EngineException;
 import io.stasis.engine.Outcome;
 import io.stasis.engine.ProcessKey;
+import io.stasis.engine.RestartOptions;
 import io.stasis.engine.RestoreRequest;
 import io.stasis.engine.RestoreSession;
 import io.stasis.engine.kinds.Kinds;
@@ -42,6 +43,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Supplier;
 
 /** One attempt to restart one tree, see {@link RestoreSession}. */
@@ -64,6 +66,7 @@ public final class TreeRestore implements RestoreSession {
     private AddressPlan plan;
     private WorkArea workArea;
     private DescriptorRestore descriptors;
+    private Outside outside;
     private NamelessFileRestore namelessFiles;
     private Path stubPath;
     private RestoredProcess stub;
@@ -125,6 +128,15 @@ public final class TreeRestore implements RestoreSession {
     }
 
     @Override
+    public boolean needsPty() {
+        int root = computation.root();
+        boolean ledItsTerminal = images.get(root).identity().session() == root
+                && computation.terminals().stream().anyMatch(terminal -> terminal.session() == root);
+        RestartOptions options = request.options();
+        return options.pty() || (ledItsTerminal && options.terminal() && !options.detached());
+    }
+
+    @Override
     public int spawn() {
         return attempt("start the stub", () -> Libc.spawn(stubPath.toString()));
     }
@@ -144,10 +156,14 @@ public final class TreeRestore implements RestoreSession {
             stub = new RestoredProcess(stubPid, seizedStub, workArea, TreeBuilder.OUTSIDE, false);
             Cloning cloning = new Cloning(workArea, inNamespace);
             prepareStub(cloning);
-            boolean detached = request.options().detached();
-            boolean ownSessions =
-                    inNamespace && (detached || ProcStat.read(stub.host()).ttyNr() == 0);
-            tree = new TreeBuilder(stub, workArea, cloning, computation, images.values(), detached, ownSessions);
+            boolean detached = request.options().detached() || needsPty();
+            boolean ownSessions = inNamespace
+                    && !needsPty()
+                    && (detached || ProcStat.read(stub.host()).ttyNr() == 0);
+            Optional<String> newTerminal = needsPty() ? outside.terminal() : Optional.empty();
+            var terminals = new SessionTerminals(computation, newTerminal);
+            tree = new TreeBuilder(
+                    stub, workArea, cloning, terminals, computation, images.values(), detached, ownSessions);
             return null;
         });
     }
@@ -160,7 +176,8 @@ public final class TreeRestore implements RestoreSession {
             namespace = PidNamespace.make(stub, cloning);
         }
         writeSavedFiles();
-        descriptors = descriptors(Outside.of(stub.host(), request.options().detached()));
+        outside = Outside.of(stub.host(), request.options().detached());
+        descriptors = descriptors(outside);
         List<Problem> problems = descriptors.verify();
         if (!problems.isEmpty()) {
             throw new EngineException(
@@ -340,7 +357,8 @@ public final class TreeRestore implements RestoreSession {
             for (RestoredProcess process : tree.all()) {
                 builders.add(new ProcessBuilder(process, workArea));
             }
-            boolean foreground = !request.options().detached() && TerminalHandover.isForeground(stub.host());
+            boolean foreground =
+                    !request.options().detached() && (needsPty() || TerminalHandover.isForeground(stub.host()));
             stub.kill();
             stub = null;
             seizedStub = null;

@@ -33,5 +33,8 @@ public final class Fcntl {
     public static final int AT_SYMLINK_FOLLOW = 0x400;
     public static final int AT_EMPTY_PATH = 0x1000;
 
+    /** Command of fcntl(2). */
+    public static final int F_DUPFD_CLOEXEC = 1030;
+
     private Fcntl() {}
 }

@@ -17,7 +17,7 @@ class TerminalIT {
     static final Stasis stasis = new Stasis(Account.ROOT);
 
     @ParameterizedTest
-    @ValueSource(strings = {"lines", "interrupt", "raw", "shell", "stop", "size"})
+    @ValueSource(strings = {"lines", "leader", "interrupt", "raw", "shell", "stop", "size"})
     void aProgramOnATerminalFindsItselfOnAnother(String scenario) {
         var result = stasis.drive("terminal", scenario);
         assertThat(result.exit()).as(result.toString()).isZero();

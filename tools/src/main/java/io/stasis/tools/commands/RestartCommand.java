@@ -59,6 +59,15 @@ public final class RestartCommand extends StasisCommand {
             })
     private Pids pids;
 
+    @Option(
+            names = "--pty",
+            description = {
+                "Give the program a new pseudo-terminal, which this command connects with its own terminal or standard "
+                        + "input and output.",
+                "Default: only a program that led the session of its terminal."
+            })
+    private boolean pty;
+
     @Option(names = "--json", description = "Report as JSON, with --detach.")
     private boolean json;
 
@@ -66,6 +75,9 @@ public final class RestartCommand extends StasisCommand {
     public Integer call() throws IOException {
         if (generation < 0) {
             throw usage("--generation takes a positive number");
+        }
+        if (pty && detach) {
+            throw usage("--pty goes without --detach: this command is the other end of the terminal");
         }
         if (json && !detach) {
             throw usage("--json goes with --detach: in the foreground the output is the program's");
@@ -76,7 +88,7 @@ public final class RestartCommand extends StasisCommand {
 
     private StasisClient.Image image() {
         return new StasisClient.Image(
-                directory, generation, pids == null ? null : pids.name().toLowerCase(Locale.ROOT));
+                directory, generation, pids == null ? null : pids.name().toLowerCase(Locale.ROOT), pty);
     }
 
     private int detached(StasisClient agent) throws IOException {
@@ -107,7 +119,10 @@ public final class RestartCommand extends StasisCommand {
         Restarted program;
         try (ProgressLine progress = new ProgressLine()) {
             program = agent.restart(
-                    image(), foreground.terminalPath(), path -> stub[0] = foreground.spawn(path), progress);
+                    image(),
+                    foreground.terminalPath(),
+                    (path, onPty) -> stub[0] = foreground.spawn(path, onPty),
+                    progress);
         } catch (RuntimeException e) {
             foreground.abandon(stub[0]);
             throw e;

@@ -4,6 +4,7 @@ import static io.stasis.tools.terminal.SignalRelay.SIGCONT;
 import static io.stasis.tools.terminal.SignalRelay.SIGHUP;
 import static io.stasis.tools.terminal.SignalRelay.SIGINT;
 import static io.stasis.tools.terminal.SignalRelay.SIGTERM;
+import static io.stasis.tools.terminal.SignalRelay.SIGWINCH;
 
 import io.stasis.linux.libc.Libc;
 import io.stasis.linux.libc.SystemCall;
@@ -35,6 +36,7 @@ public final class Foreground {
 
     private byte[] programSettings;
     private boolean given;
+    private volatile PtyRelay relay;
     private volatile int program;
     private volatile int programGroup;
     private volatile boolean stopping;
@@ -53,10 +55,18 @@ public final class Foreground {
         return terminal.map(Terminal::path).orElse(null);
     }
 
-    /** Starts the restore stub as a child that has descriptors 0, 1 and 2 and no others. */
-    public int spawn(String stub) {
+    /**
+     * Starts the restore stub as a child that has descriptors 0, 1 and 2 and no others.
+     *
+     * @param onPty whether on a pseudo-terminal that this process connects with its own
+     */
+    public int spawn(String stub, boolean onPty) {
         Libc.call(SystemCall.CLOSE_RANGE, 3, 0xffffffffL, CLOSE_RANGE_CLOEXEC);
-        return Libc.spawn(stub);
+        if (!onPty) {
+            return Libc.spawn(stub);
+        }
+        relay = PtyRelay.open(terminal);
+        return relay.spawn(stub);
     }
 
     /** Ends a stub whose restart failed. */
@@ -79,7 +89,10 @@ public final class Foreground {
         programSettings = settings;
         programGroup = foregroundGroup > 0 ? foregroundGroup : group(root);
         program = root;
-        boolean handsOver = ownsTerminal && (foregroundGroup > 0 || settings != null);
+        boolean handsOver = relay == null && ownsTerminal && (foregroundGroup > 0 || settings != null);
+        if (relay != null) {
+            relay.start();
+        }
         if (handsOver) {
             giveTerminal();
         }
@@ -95,6 +108,12 @@ public final class Foreground {
             if (handsOver) {
                 takeTerminal(stopped);
             }
+            if (relay != null && !stopped) {
+                relay.finish();
+            }
+            if (relay != null) {
+                relay.suspend(ownSettings, ownGroup);
+            }
             if (!stopped) {
                 return (status & 0x7f) == 0 ? status >> 8 & 0xff : 128 + (status & 0x7f);
             }
@@ -103,6 +122,9 @@ public final class Foreground {
             stopMyself();
             if (handsOver && inForeground()) {
                 giveTerminal();
+            }
+            if (relay != null) {
+                relay.resume();
             }
             continueProgram(root);
         }
@@ -167,6 +189,10 @@ public final class Foreground {
         if (signal == SIGCONT && stopping) {
             // The one that ends our own stop: the waiting thread passes it on.
             stopping = false;
+            return;
+        }
+        if (signal == SIGWINCH && relay != null) {
+            relay.resize();
             return;
         }
         int group = group(root);

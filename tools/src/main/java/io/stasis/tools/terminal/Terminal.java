@@ -19,6 +19,27 @@ final class Terminal {
     private static final int TIOCGPGRP = 0x540f;
     private static final int TIOCSPGRP = 0x5410;
     private static final int TERMIOS2_BYTES = 44;
+    // Flags of <asm-generic/termbits.h> and offsets in struct termios2.
+    private static final int IGNBRK = 1;
+    private static final int BRKINT = 2;
+    private static final int PARMRK = 8;
+    private static final int ISTRIP = 0x20;
+    private static final int INLCR = 0x40;
+    private static final int IGNCR = 0x80;
+    private static final int ICRNL = 0x100;
+    private static final int IXON = 0x400;
+    private static final int OPOST = 1;
+    private static final int CSIZE = 0x30;
+    private static final int CS8 = 0x30;
+    private static final int PARENB = 0x100;
+    private static final int ISIG = 1;
+    private static final int ICANON = 2;
+    private static final int ECHO = 8;
+    private static final int ECHONL = 0x40;
+    private static final int IEXTEN = 0x8000;
+    private static final int C_CC = 17;
+    private static final int VTIME = 5;
+    private static final int VMIN = 6;
     private static final int SIGTTOU = 22;
     private static final int SIG_BLOCK = 0;
     private static final int SIG_SETMASK = 2;
@@ -65,6 +86,17 @@ final class Terminal {
         byte[] bytes = new byte[TERMIOS2_BYTES];
         settings.get(0, bytes);
         return bytes;
+    }
+
+    /** Settings with which every byte passes as it is, as cfmakeraw(3) makes them. */
+    static byte[] raw(byte[] settings) {
+        ByteBuffer termios = ByteBuffer.wrap(settings.clone()).order(java.nio.ByteOrder.nativeOrder());
+        termios.putInt(0, termios.getInt(0) & ~(IGNBRK | BRKINT | PARMRK | ISTRIP | INLCR | IGNCR | ICRNL | IXON));
+        termios.putInt(4, termios.getInt(4) & ~OPOST);
+        termios.putInt(8, termios.getInt(8) & ~(CSIZE | PARENB) | CS8);
+        termios.putInt(12, termios.getInt(12) & ~(ECHO | ECHONL | ICANON | ISIG | IEXTEN));
+        termios.put(C_CC + VTIME, (byte) 0).put(C_CC + VMIN, (byte) 1);
+        return termios.array();
     }
 
     /** Sets terminal settings and foreground group, also from the background (SIGTTOU is blocked meanwhile). */
