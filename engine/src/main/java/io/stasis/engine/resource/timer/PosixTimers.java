@@ -4,8 +4,10 @@ import io.stasis.engine.Engine.Problem;
 import io.stasis.engine.UnsupportedResourceException;
 import io.stasis.image.model.ProcessImage.PosixTimer;
 import io.stasis.linux.Pid;
+import io.stasis.linux.Tid;
 import io.stasis.linux.libc.SystemCall;
 import io.stasis.linux.proc.ProcFiles;
+import io.stasis.linux.proc.ProcStatus;
 import io.stasis.linux.proc.Tasks;
 import io.stasis.linux.ptrace.CallTable;
 import java.nio.ByteBuffer;
@@ -16,9 +18,11 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.function.Supplier;
+import java.util.stream.IntStream;
 
 /**
  * timer_create(2): /proc/PID/timers tells what a process has, timer_gettime(2) in the process what they have left. A timer
@@ -83,14 +87,23 @@ public final class PosixTimers {
         }
         int id = ~(clock >> CLOCK_ID_SHIFT);
         if ((clock & CLOCK_OF_THREAD) == 0) {
-            return id == 0 || id == pid.value() ? null : "it is the clock of process " + id;
+            return id == 0 || isItself(ProcStatus.find(pid), id) ? null : "it is the clock of process " + id;
         }
         if (id == 0) {
             return Tasks.threads(pid).length == 1
                     ? null
                     : "it is the clock of the thread that made it, and the kernel does not tell which one that was";
         }
-        return isThread(pid, id) ? null : "it is the clock of thread " + id + ", which is none of this process";
+        return hasThreadItself(pid, id) ? null : "it is the clock of thread " + id + ", which is none of this process";
+    }
+
+    /** Clocks name threads as their process sees them. */
+    private static boolean hasThreadItself(Pid pid, int tid) {
+        return IntStream.of(Tasks.threads(pid)).anyMatch(each -> isItself(ProcStatus.find(pid, new Tid(each)), tid));
+    }
+
+    private static boolean isItself(Optional<ProcStatus> status, int id) {
+        return status.filter(s -> s.nspid()[s.nspid().length - 1] == id).isPresent();
     }
 
     private static boolean isThread(Pid pid, int tid) {
