@@ -64,6 +64,15 @@ int main(int argc, char **argv) {
         fd = socket(AF_NETLINK, SOCK_RAW, 0);
     } else if (!strcmp(kind, "inotify")) {
         fd = inotify_init1(0);
+    } else if (!strcmp(kind, "inotify-removed")) {
+        char path[4200];
+        snprintf(path, sizeof path, "%s.removed", argv[1]);
+        must(open(path, O_RDWR | O_CREAT, 0644) >= 0);
+        fd = inotify_init1(0);
+        must(inotify_add_watch(fd, path, IN_MODIFY) == 1 && !unlink(path));
+    } else if (!strcmp(kind, "inotify-unread")) {
+        fd = inotify_init1(0);
+        must(inotify_add_watch(fd, "/", IN_ATTRIB) == 1 && !inotify_rm_watch(fd, 1));
     } else if (!strcmp(kind, "memfd")) {
         fd = memfd_create("memory", 0);
     } else if (!strcmp(kind, "deleted")) {

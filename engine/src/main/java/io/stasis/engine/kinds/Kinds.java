@@ -4,6 +4,7 @@ import io.stasis.engine.resource.DescriptorKind;
 import io.stasis.engine.resource.TreeEnds;
 import io.stasis.engine.resource.event.EventCounters;
 import io.stasis.engine.resource.event.EventPolls;
+import io.stasis.engine.resource.event.FileWatchers;
 import io.stasis.engine.resource.event.ProcessDescriptors;
 import io.stasis.engine.resource.event.SignalQueues;
 import io.stasis.engine.resource.event.TimerDescriptors;
@@ -67,6 +68,7 @@ public record Kinds(Pipes pipes, Terminals terminals, NamelessFiles namelessFile
                         new TimerDescriptors(),
                         new ProcessDescriptors(treePids),
                         new UnixSockets(sockets),
-                        new InetSockets(sockets)));
+                        new InetSockets(sockets),
+                        new FileWatchers()));
     }
 }

@@ -50,6 +50,7 @@ final class Catalog {
                 Programs.c("pipes"),
                 Programs.c("events"),
                 Programs.c("waiting"),
+                Programs.c("watches"),
                 Programs.c("unixsockets"),
                 Programs.c("inetsockets"),
                 Programs.c("forker"),

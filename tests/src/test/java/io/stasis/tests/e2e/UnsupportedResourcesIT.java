@@ -31,7 +31,7 @@ class UnsupportedResourcesIT {
     @ParameterizedTest
     @CsvSource({
         "netlink, socket",
-        "inotify, inotify",
+        "inotify-removed, inotify watch 1",
         "pidfd-outside, pidfd of process 1",
         "pidfd-gone, pidfd of a process that is gone",
         "timer-outside, the clock of process 1",
@@ -89,6 +89,7 @@ class UnsupportedResourcesIT {
     @ValueSource(
             strings = {
                 "memfd",
+                "inotify",
                 "deleted",
                 "shm",
                 "lock",
