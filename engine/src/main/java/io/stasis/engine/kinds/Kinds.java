@@ -12,6 +12,7 @@ import io.stasis.engine.resource.file.NamelessDescriptors;
 import io.stasis.engine.resource.file.NamelessFiles;
 import io.stasis.engine.resource.file.OpenFiles;
 import io.stasis.engine.resource.file.RemovedDirectories;
+import io.stasis.engine.resource.ipc.PosixQueues;
 import io.stasis.engine.resource.outside.Externals;
 import io.stasis.engine.resource.outside.Outside;
 import io.stasis.engine.resource.outside.Terminals;
@@ -55,6 +56,7 @@ public record Kinds(Pipes pipes, Terminals terminals, NamelessFiles namelessFile
                 terminals,
                 namelessFiles,
                 List.of(
+                        new PosixQueues(),
                         new NamelessDescriptors(namelessFiles),
                         new RemovedDirectories(),
                         new OpenFiles(treePids),

@@ -14,6 +14,7 @@ import io.stasis.engine.resource.DescriptorRestore;
 import io.stasis.engine.resource.StubDescriptors;
 import io.stasis.engine.resource.file.NamelessFileRestore;
 import io.stasis.engine.resource.ipc.SharedSegments;
+import io.stasis.engine.resource.ipc.SystemVObjects;
 import io.stasis.engine.resource.outside.Outside;
 import io.stasis.image.PageFile;
 import io.stasis.image.RecordFile;
@@ -59,6 +60,7 @@ public final class TreeRestore implements RestoreSession {
     private final Map<Integer, ProcessImage> images = new LinkedHashMap<>();
     private final KernelMappings kernelMappings = new KernelMappings();
     private final SharedSegments segments;
+    private final SystemVObjects systemV;
     private final int scratchFd;
     private AddressPlan plan;
     private WorkArea workArea;
@@ -76,6 +78,7 @@ public final class TreeRestore implements RestoreSession {
         Path host = request.generation().resolve(request.imageHost());
         this.computation = RecordFile.read(host.resolve("tree.record"), ComputationImage.class);
         this.segments = new SharedSegments(computation.segments());
+        this.systemV = new SystemVObjects(computation.systemV());
         int highest = FIRST_HIGH_DESCRIPTOR;
         for (int pid : computation.processes()) {
             ProcessImage image = RecordFile.read(host.resolve(pid + ".process"), ProcessImage.class);
@@ -93,6 +96,7 @@ public final class TreeRestore implements RestoreSession {
             List<Problem> problems = new ArrayList<>(new RestoreCheck(computation, images.values()).problems());
             problems.addAll(descriptors(Outside.unknown(request.detached())).verify());
             problems.addAll(SharedSegments.verify(computation));
+            problems.addAll(SystemVObjects.verify(computation));
             return problems;
         });
     }
@@ -307,9 +311,15 @@ public final class TreeRestore implements RestoreSession {
                 try (StubDescriptors copies = new StubDescriptors(stub.pid())) {
                     namelessFiles.finish(copies);
                 }
+                systemV.restore(this::runIn);
             }
             return new Outcome.Refilled(key(process), connections, started, System.nanoTime());
         });
+    }
+
+    /** Makes calls in a process of the tree, or in its root when it has none of that pid. */
+    private void runIn(int pid, CallTable calls) {
+        tree.process(images.containsKey(pid) ? pid : computation.root()).run(calls);
     }
 
     @Override
@@ -331,6 +341,7 @@ public final class TreeRestore implements RestoreSession {
             tree.all().forEach(process -> process.threads().forEach(thread -> thread.setOptions(0)));
             released = true;
             segments.keep();
+            systemV.keep();
             List<Outcome.Released> outcomes = new ArrayList<>();
             // Children first: a parent must not see a child that is about to stop running.
             for (ProcessBuilder builder : builders.reversed()) {
@@ -423,6 +434,7 @@ public final class TreeRestore implements RestoreSession {
             }
         } finally {
             segments.close();
+            systemV.close();
             if (stubPath != null) {
                 try {
                     Files.deleteIfExists(stubPath);

@@ -56,6 +56,28 @@ public sealed interface OpenDescription {
      */
     record FileWatch(int number, String path, int mask) {}
 
+    /**
+     * A descriptor of a POSIX message queue without messages, see mq_overview(7).
+     *
+     * @param id inode number: descriptions of one queue have the same
+     * @param name with its slash; the last one that it had when it is removed
+     * @param removed whether mq_unlink(3) has removed the name
+     * @param mode permissions
+     * @param maxMessages mq_maxmsg
+     * @param messageSize mq_msgsize
+     */
+    record PosixMessageQueue(
+            int statusFlags,
+            long id,
+            String name,
+            boolean removed,
+            int mode,
+            int user,
+            int group,
+            long maxMessages,
+            long messageSize)
+            implements OpenDescription {}
+
     /** A descriptor of a process of the image, see pidfd_open(2). */
     record ProcessDescriptor(int statusFlags, int pid) implements OpenDescription {}
 

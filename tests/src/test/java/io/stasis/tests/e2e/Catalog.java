@@ -47,6 +47,8 @@ final class Catalog {
                 Programs.c("nameless"),
                 Programs.c("segments"),
                 Programs.c("locks"),
+                Programs.c("ipc"),
+                Programs.c("mqueue"),
                 Programs.c("pipes"),
                 Programs.c("events"),
                 Programs.c("waiting"),

@@ -35,6 +35,7 @@ class UnsupportedResourcesIT {
         "pidfd-outside, pidfd of process 1",
         "pidfd-gone, pidfd of a process that is gone",
         "timer-outside, the clock of process 1",
+        "mqueue-notify, message queue /unsupported",
         "fanotify, fanotify",
         "packet, socket",
         "userfaultfd, userfaultfd",
@@ -65,6 +66,17 @@ class UnsupportedResourcesIT {
         target.awaitEnd();
         target.restart();
         target.end();
+    }
+
+    /** What can only be read by taking it is left to the program. */
+    @ParameterizedTest
+    @CsvSource({"inotify-unread, inotify descriptor", "mqueue-message, message queue /unsupported"})
+    void whatCannotBeReadWithoutTakingItIsLeftInPeace(String kind, String word) throws IOException {
+        var target = stasis.launch(Programs.c("unsupported").with(kind));
+        hold(target);
+        stasis.run("checkpoint", target.name()).expectRefusal(1, word);
+        target.awaitMoreTicks();
+        target.finish();
     }
 
     @Test

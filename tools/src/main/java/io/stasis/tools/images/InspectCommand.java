@@ -156,6 +156,8 @@ public final class InspectCommand extends StasisCommand {
             case OpenDescription.EventCounter(int flags, long count, boolean semaphore) -> "eventfd at " + count;
             case OpenDescription.SignalQueue queue -> "signalfd of signals " + signals(queue.mask());
             case OpenDescription.TimerDescriptor timer -> timer(timer);
+            case OpenDescription.PosixMessageQueue queue ->
+                (queue.removed() ? "removed message queue " : "message queue ") + queue.name();
             case OpenDescription.FileWatcher(int flags, var watches) ->
                 "inotify of "
                         + watches.stream().map(OpenDescription.FileWatch::path).toList();
