@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <mqueue.h>
 #include <sys/inotify.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
@@ -64,6 +65,24 @@ int main(int argc, char **argv) {
         fd = socket(AF_NETLINK, SOCK_RAW, 0);
     } else if (!strcmp(kind, "inotify")) {
         fd = inotify_init1(0);
+    } else if (!strcmp(kind, "inotify-removed")) {
+        char path[4200];
+        snprintf(path, sizeof path, "%s.removed", argv[1]);
+        must(open(path, O_RDWR | O_CREAT, 0644) >= 0);
+        fd = inotify_init1(0);
+        must(inotify_add_watch(fd, path, IN_MODIFY) == 1 && !unlink(path));
+    } else if (!strncmp(kind, "mqueue", 6)) {
+        struct mq_attr attributes = {.mq_maxmsg = 2, .mq_msgsize = 8};
+        char name[64];
+        snprintf(name, sizeof name, "/unsupported-%d", (int)getpid());
+        fd = mq_open(name, O_RDWR | O_CREAT | O_EXCL, 0600, &attributes);
+        must(fd >= 0 && !mq_unlink(name));
+        struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+        if (!strcmp(kind, "mqueue-notify")) must(!mq_notify(fd, &event));
+        else must(!mq_send(fd, "message", 8, 5));
+    } else if (!strcmp(kind, "inotify-unread")) {
+        fd = inotify_init1(0);
+        must(inotify_add_watch(fd, "/", IN_ATTRIB) == 1 && !inotify_rm_watch(fd, 1));
     } else if (!strcmp(kind, "memfd")) {
         fd = memfd_create("memory", 0);
     } else if (!strcmp(kind, "deleted")) {

@@ -8,6 +8,7 @@ import io.stasis.image.model.FileReference;
 import io.stasis.image.model.MemoryImage;
 import io.stasis.image.model.OpenDescription;
 import io.stasis.image.model.ProcessImage;
+import io.stasis.image.model.SystemVObject;
 import io.stasis.image.model.ThreadImage;
 import java.util.List;
 
@@ -77,7 +78,12 @@ final class RecordTypes {
             OpenDescription.SignalQueue.class,
             OpenDescription.TimerDescriptor.class,
             OpenDescription.ProcessDescriptor.class,
-            ProcessImage.PosixTimer.class);
+            ProcessImage.PosixTimer.class,
+            OpenDescription.FileWatcher.class,
+            OpenDescription.FileWatch.class,
+            SystemVObject.SemaphoreSet.class,
+            SystemVObject.MessageQueue.class,
+            OpenDescription.PosixMessageQueue.class);
 
     private RecordTypes() {}
 

@@ -8,6 +8,7 @@ import io.stasis.image.model.ComputationImage;
 import io.stasis.image.model.FileReference;
 import io.stasis.image.model.OpenDescription;
 import io.stasis.image.model.ProcessImage;
+import io.stasis.image.model.SystemVObject;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -65,7 +66,10 @@ class RecordFileTest {
                 List.of(new ComputationImage.SignalOwner(1, 2, 3, 4, true)),
                 List.of(new ComputationImage.NamelessFile(fifo, 5, -1, true, 15, "alpha/file-0.pages")),
                 List.of(new ComputationImage.Segment(0, true, 32769, 0x4d2, 4097, 01600, 5, -1)),
-                List.of(new ComputationImage.FileLock(1, 7, "POSIX", true, Long.MAX_VALUE, 0)));
+                List.of(new ComputationImage.FileLock(1, 7, "POSIX", true, Long.MAX_VALUE, 0)),
+                List.of(
+                        new SystemVObject.SemaphoreSet(3, -1, 0, 5, 0640, true, new int[] {1, 0}, new int[] {7, 0}),
+                        new SystemVObject.MessageQueue(0, 9, 0, 5, 0600, 16384, contents, 7, 0)));
     }
 
     private void write(byte[] payload) throws IOException {

@@ -28,6 +28,7 @@ public final class Errno {
     public static final int EROFS = 30;
     public static final int EPIPE = 32;
     public static final int ERANGE = 34;
+    public static final int ENOMSG = 42;
     public static final int EIDRM = 43;
     public static final int ENAMETOOLONG = 36;
     public static final int ENOSYS = 38;

@@ -10,6 +10,7 @@ import io.stasis.engine.UnsupportedResourceException;
 import io.stasis.engine.kinds.Kinds;
 import io.stasis.engine.namespace.InnerIds;
 import io.stasis.engine.resource.DescriptorCapture;
+import io.stasis.engine.resource.ipc.SystemVObjects;
 import io.stasis.image.model.ComputationImage;
 import io.stasis.image.model.ComputationImage.Zombie;
 import io.stasis.image.model.ProcessImage;
@@ -180,10 +181,13 @@ public final class TreeCheckpoint implements CheckpointSession {
             var descriptions = descriptors.descriptions();
             var shared = image().writeSharedObjects(frozen);
             var nameless = image().writeNamelessFiles(kinds.namelessFiles(), frozen);
+            List<Zombie> zombies = zombies();
+            Set<Integer> users = new HashSet<>(pids);
+            zombies.forEach(zombie -> users.add(zombie.identity().pid()));
             var computation = new ComputationImage(
                     root,
                     pids,
-                    zombies(),
+                    zombies,
                     descriptions,
                     kinds.pipes().pipes(),
                     shared,
@@ -192,7 +196,8 @@ public final class TreeCheckpoint implements CheckpointSession {
                     descriptors.owners(),
                     nameless,
                     spaces.segments(),
-                    descriptors.locks());
+                    descriptors.locks(),
+                    SystemVObjects.capture(users));
             image().writeTree(computation);
             return new Outcome.Finished(
                     frozen.keySet().iterator().next(),

@@ -4,6 +4,7 @@ import io.stasis.engine.resource.DescriptorKind;
 import io.stasis.engine.resource.TreeEnds;
 import io.stasis.engine.resource.event.EventCounters;
 import io.stasis.engine.resource.event.EventPolls;
+import io.stasis.engine.resource.event.FileWatchers;
 import io.stasis.engine.resource.event.ProcessDescriptors;
 import io.stasis.engine.resource.event.SignalQueues;
 import io.stasis.engine.resource.event.TimerDescriptors;
@@ -11,6 +12,7 @@ import io.stasis.engine.resource.file.NamelessDescriptors;
 import io.stasis.engine.resource.file.NamelessFiles;
 import io.stasis.engine.resource.file.OpenFiles;
 import io.stasis.engine.resource.file.RemovedDirectories;
+import io.stasis.engine.resource.ipc.PosixQueues;
 import io.stasis.engine.resource.outside.Externals;
 import io.stasis.engine.resource.outside.Outside;
 import io.stasis.engine.resource.outside.Terminals;
@@ -54,6 +56,7 @@ public record Kinds(Pipes pipes, Terminals terminals, NamelessFiles namelessFile
                 terminals,
                 namelessFiles,
                 List.of(
+                        new PosixQueues(),
                         new NamelessDescriptors(namelessFiles),
                         new RemovedDirectories(),
                         new OpenFiles(treePids),
@@ -67,6 +70,7 @@ public record Kinds(Pipes pipes, Terminals terminals, NamelessFiles namelessFile
                         new TimerDescriptors(),
                         new ProcessDescriptors(treePids),
                         new UnixSockets(sockets),
-                        new InetSockets(sockets)));
+                        new InetSockets(sockets),
+                        new FileWatchers()));
     }
 }

@@ -15,6 +15,7 @@ import io.stasis.engine.resource.DescriptorRestore;
 import io.stasis.engine.resource.StubDescriptors;
 import io.stasis.engine.resource.file.NamelessFileRestore;
 import io.stasis.engine.resource.ipc.SharedSegments;
+import io.stasis.engine.resource.ipc.SystemVObjects;
 import io.stasis.engine.resource.outside.Outside;
 import io.stasis.image.PageFile;
 import io.stasis.image.RecordFile;
@@ -61,6 +62,7 @@ public final class TreeRestore implements RestoreSession {
     private final Map<Integer, ProcessImage> images = new LinkedHashMap<>();
     private final KernelMappings kernelMappings = new KernelMappings();
     private final SharedSegments segments;
+    private final SystemVObjects systemV;
     private final int scratchFd;
     private final boolean inNamespace;
     private AddressPlan plan;
@@ -81,6 +83,7 @@ public final class TreeRestore implements RestoreSession {
         Path host = request.generation().resolve(request.imageHost());
         this.computation = RecordFile.read(host.resolve("tree.record"), ComputationImage.class);
         this.segments = new SharedSegments(computation.segments());
+        this.systemV = new SystemVObjects(computation.systemV());
         int highest = FIRST_HIGH_DESCRIPTOR;
         for (int pid : computation.processes()) {
             ProcessImage image = RecordFile.read(host.resolve(pid + ".process"), ProcessImage.class);
@@ -107,6 +110,7 @@ public final class TreeRestore implements RestoreSession {
             problems.addAll(
                     descriptors(Outside.unknown(request.options().detached())).verify());
             problems.addAll(SharedSegments.verify(computation));
+            problems.addAll(SystemVObjects.verify(computation));
             return problems;
         });
     }
@@ -345,9 +349,15 @@ public final class TreeRestore implements RestoreSession {
                 try (StubDescriptors copies = new StubDescriptors(stub.pid())) {
                     namelessFiles.finish(copies);
                 }
+                systemV.restore(this::runIn);
             }
             return new Outcome.Refilled(key(process), connections, started, System.nanoTime());
         });
+    }
+
+    /** Makes calls in a process of the tree, or in its root when it has none of that pid. */
+    private void runIn(int pid, CallTable calls) {
+        tree.process(images.containsKey(pid) ? pid : computation.root()).run(calls);
     }
 
     @Override
@@ -373,6 +383,7 @@ public final class TreeRestore implements RestoreSession {
             tree.all().forEach(process -> process.threads().forEach(thread -> thread.setOptions(0)));
             released = true;
             segments.keep();
+            systemV.keep();
             List<Outcome.Released> outcomes = new ArrayList<>();
             // Children first: a parent must not see a child that is about to stop running.
             for (ProcessBuilder builder : builders.reversed()) {
@@ -492,6 +503,7 @@ public final class TreeRestore implements RestoreSession {
             }
         } finally {
             segments.close();
+            systemV.close();
             if (stubPath != null) {
                 try {
                     Files.deleteIfExists(stubPath);

@@ -17,6 +17,7 @@ import java.util.List;
  * @param namelessFiles regular files without a path that are open or mapped; an index here is an identity
  * @param segments which of the shared objects are System V shared memory
  * @param locks locks and leases on files
+ * @param systemV System V semaphore sets and message queues
  */
 public record ComputationImage(
         int root,
@@ -30,7 +31,8 @@ public record ComputationImage(
         List<SignalOwner> owners,
         List<NamelessFile> namelessFiles,
         List<Segment> segments,
-        List<FileLock> locks) {
+        List<FileLock> locks,
+        List<SystemVObject> systemV) {
 
     /** A zombie; {@code waitStatus} is the status word wait4(2) will give to its parent. */
     public record Zombie(ProcessImage.Identity identity, int waitStatus, int[] userIds, int[] groupIds) {}

@@ -44,6 +44,40 @@ public sealed interface OpenDescription {
             int statusFlags, int clock, int flags, long ticks, long valueNanos, long intervalNanos, long deadlineNanos)
             implements OpenDescription {}
 
+    /** An inotify(7) instance that has no events to be read, with its watches in the order of their numbers. */
+    record FileWatcher(int statusFlags, java.util.List<FileWatch> watches) implements OpenDescription {}
+
+    /**
+     * What an inotify instance watches.
+     *
+     * @param number watch descriptor
+     * @param path absolute; a symbolic link stands for itself
+     * @param mask events, IN_ONESHOT and IN_EXCL_UNLINK
+     */
+    record FileWatch(int number, String path, int mask) {}
+
+    /**
+     * A descriptor of a POSIX message queue without messages, see mq_overview(7).
+     *
+     * @param id inode number: descriptions of one queue have the same
+     * @param name with its slash; the last one that it had when it is removed
+     * @param removed whether mq_unlink(3) has removed the name
+     * @param mode permissions
+     * @param maxMessages mq_maxmsg
+     * @param messageSize mq_msgsize
+     */
+    record PosixMessageQueue(
+            int statusFlags,
+            long id,
+            String name,
+            boolean removed,
+            int mode,
+            int user,
+            int group,
+            long maxMessages,
+            long messageSize)
+            implements OpenDescription {}
+
     /** A descriptor of a process of the image, see pidfd_open(2). */
     record ProcessDescriptor(int statusFlags, int pid) implements OpenDescription {}
 

@@ -31,10 +31,11 @@ class UnsupportedResourcesIT {
     @ParameterizedTest
     @CsvSource({
         "netlink, socket",
-        "inotify, inotify",
+        "inotify-removed, inotify watch 1",
         "pidfd-outside, pidfd of process 1",
         "pidfd-gone, pidfd of a process that is gone",
         "timer-outside, the clock of process 1",
+        "mqueue-notify, message queue /unsupported",
         "fanotify, fanotify",
         "packet, socket",
         "userfaultfd, userfaultfd",
@@ -67,6 +68,17 @@ class UnsupportedResourcesIT {
         target.end();
     }
 
+    /** What can only be read by taking it is left to the program. */
+    @ParameterizedTest
+    @CsvSource({"inotify-unread, inotify descriptor", "mqueue-message, message queue /unsupported"})
+    void whatCannotBeReadWithoutTakingItIsLeftInPeace(String kind, String word) throws IOException {
+        var target = stasis.launch(Programs.c("unsupported").with(kind));
+        hold(target);
+        stasis.run("checkpoint", target.name()).expectRefusal(1, word);
+        target.awaitMoreTicks();
+        target.finish();
+    }
+
     @Test
     void aConnectionToAProcessOutsideIsRefusedByItsAddresses() throws IOException {
         try (var server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
@@ -89,6 +101,7 @@ class UnsupportedResourcesIT {
     @ValueSource(
             strings = {
                 "memfd",
+                "inotify",
                 "deleted",
                 "shm",
                 "lock",

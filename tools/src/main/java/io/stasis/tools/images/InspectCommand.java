@@ -156,6 +156,11 @@ public final class InspectCommand extends StasisCommand {
             case OpenDescription.EventCounter(int flags, long count, boolean semaphore) -> "eventfd at " + count;
             case OpenDescription.SignalQueue queue -> "signalfd of signals " + signals(queue.mask());
             case OpenDescription.TimerDescriptor timer -> timer(timer);
+            case OpenDescription.PosixMessageQueue queue ->
+                (queue.removed() ? "removed message queue " : "message queue ") + queue.name();
+            case OpenDescription.FileWatcher(int flags, var watches) ->
+                "inotify of "
+                        + watches.stream().map(OpenDescription.FileWatch::path).toList();
             case OpenDescription.ProcessDescriptor(int flags, int pid) -> "pidfd of process " + pid;
             case OpenDescription.UnixSocket socket -> unixSocket(socket);
             case OpenDescription.PseudoTerminal.Master master -> "master of pseudo-terminal " + master.number();
