@@ -77,7 +77,9 @@ final class RecordTypes {
             OpenDescription.SignalQueue.class,
             OpenDescription.TimerDescriptor.class,
             OpenDescription.ProcessDescriptor.class,
-            ProcessImage.PosixTimer.class);
+            ProcessImage.PosixTimer.class,
+            ThreadImage.SeccompFilter.class,
+            ThreadImage.Modes.class);
 
     private RecordTypes() {}
 

@@ -34,6 +34,7 @@ final class ProcessReader {
     private static final int PR_GET_DUMPABLE = 3;
     private static final int PR_GET_CHILD_SUBREAPER = 37;
     private static final int PR_GET_THP_DISABLE = 42;
+    private static final int MEMBARRIER_CMD_GET_REGISTRATIONS = 1 << 9;
     private static final int LIMITS = 16;
     private static final int TIMERS = 3;
     private static final int SIGNAL_ACTION_BYTES = 32;
@@ -49,7 +50,8 @@ final class ProcessReader {
             long currentBreak,
             int dumpable,
             boolean subreaper,
-            int thpDisable) {}
+            int thpDisable,
+            int memoryBarriers) {}
 
     /** The rest of a process image; mappings and descriptors are the caller's. */
     record State(
@@ -111,8 +113,8 @@ final class ProcessReader {
                         answers.thpDisable,
                         ProcFiles.oomScoreAdj(pid),
                         ProcFiles.coredumpFilter(pid),
-                        ProcFiles.personality(pid),
-                        status.noNewPrivs(),
+                        Math.max(0, answers.memoryBarriers),
+                        0,
                         process.stopSignal() != 0,
                         process.stopSignal()));
     }
@@ -142,6 +144,8 @@ final class ProcessReader {
         long subreaper = calls.reserve(8);
         calls.query(SystemCall.PRCTL, PR_GET_CHILD_SUBREAPER, subreaper);
         int thp = calls.query(SystemCall.PRCTL, PR_GET_THP_DISABLE);
+        // A kernel before 6.3 does not tell.
+        int barriers = calls.query(SystemCall.MEMBARRIER, MEMBARRIER_CMD_GET_REGISTRATIONS, 0, 0);
         long timerData = calls.reserve(TIMERS * 32);
         for (int i = 0; i < TIMERS; i++) {
             calls.must("ask for interval timer " + i, SystemCall.GETITIMER, i, timerData + 32L * i);
@@ -169,7 +173,8 @@ final class ProcessReader {
                 results.result(currentBreak),
                 (int) results.result(dumpable),
                 (int) results.dataLong(subreaper, 0) != 0,
-                (int) results.result(thp));
+                (int) results.result(thp),
+                (int) results.result(barriers));
     }
 
     private static long micros(CallTable.Results results, long handle, int offset) {

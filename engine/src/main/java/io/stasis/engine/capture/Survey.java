@@ -3,6 +3,8 @@ package io.stasis.engine.capture;
 import io.stasis.engine.Engine.Problem;
 import io.stasis.engine.EngineException;
 import io.stasis.engine.resource.DescriptorCapture;
+import io.stasis.engine.resource.thread.SeccompFilters;
+import io.stasis.engine.resource.thread.ThreadModes;
 import io.stasis.engine.resource.timer.PosixTimers;
 import io.stasis.linux.Errno;
 import io.stasis.linux.KernelException;
@@ -102,13 +104,8 @@ final class Survey {
                     "process " + status.get().tracerPid() + " is its debugger, and there can be only one",
                     "end the debugger first"));
         }
-        if (status.get().seccomp() != 0) {
-            problems.add(problem(
-                    number,
-                    "seccomp filter",
-                    "a process under seccomp may not make the system calls that a checkpoint injects",
-                    "start it without its sandbox"));
-        }
+        SeccompFilters.problem(pid).ifPresent(problems::add);
+        ThreadModes.problem(pid).ifPresent(problems::add);
         if (status.get().nspid().length > 1) {
             problems.add(problem(
                     number,

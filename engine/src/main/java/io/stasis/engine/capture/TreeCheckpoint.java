@@ -9,6 +9,7 @@ import io.stasis.engine.ProcessKey;
 import io.stasis.engine.UnsupportedResourceException;
 import io.stasis.engine.kinds.Kinds;
 import io.stasis.engine.resource.DescriptorCapture;
+import io.stasis.engine.resource.thread.SeccompFilters;
 import io.stasis.image.model.ComputationImage;
 import io.stasis.image.model.ComputationImage.Zombie;
 import io.stasis.image.model.ProcessImage;
@@ -17,6 +18,7 @@ import io.stasis.linux.Pid;
 import io.stasis.linux.proc.ProcStat;
 import io.stasis.linux.proc.ProcStatus;
 import io.stasis.linux.proc.Tasks;
+import io.stasis.linux.ptrace.FilteredCallException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -270,6 +272,9 @@ public final class TreeCheckpoint implements CheckpointSession {
             return step.get();
         } catch (EngineException e) {
             throw e;
+        } catch (FilteredCallException e) {
+            throw new UnsupportedResourceException(List.of(SeccompFilters.forbidden(
+                    new Pid(e.pid()), "it forbids " + e.call() + ", which a checkpoint injects")));
         } catch (KernelException e) {
             throw new EngineException(
                     EngineException.Kind.FAILED,
