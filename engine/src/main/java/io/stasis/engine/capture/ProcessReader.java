@@ -14,6 +14,7 @@ import io.stasis.image.model.ThreadImage;
 import io.stasis.linux.Pid;
 import io.stasis.linux.libc.SystemCall;
 import io.stasis.linux.proc.FileStatus;
+import io.stasis.linux.proc.Mappings;
 import io.stasis.linux.proc.ProcFiles;
 import io.stasis.linux.proc.ProcLinks;
 import io.stasis.linux.proc.ProcStat;
@@ -35,6 +36,8 @@ final class ProcessReader {
     private static final int PR_GET_CHILD_SUBREAPER = 37;
     private static final int PR_GET_THP_DISABLE = 42;
     private static final int MEMBARRIER_CMD_GET_REGISTRATIONS = 1 << 9;
+    private static final int MCL_FUTURE = 2;
+    private static final int MCL_ONFAULT = 4;
     private static final int LIMITS = 16;
     private static final int TIMERS = 3;
     private static final int SIGNAL_ACTION_BYTES = 32;
@@ -77,9 +80,11 @@ final class ProcessReader {
         ProcStatus status = process.status();
         Answers answers;
         List<PosixTimer> posixTimers;
+        int lockFuture;
         List<ThreadReader.Answers> threadAnswers = new ArrayList<>();
         try (RemoteProcess remote = process.openRemote(AddressSpaceReader.vdso(mappings, pid))) {
             answers = askProcess(remote, status);
+            lockFuture = lockFuture(status, remote.scratch().value());
             posixTimers =
                     PosixTimers.read(pid, calls -> remote.run(process.leader().context(), calls));
             for (FrozenThread thread : process.threads()) {
@@ -114,9 +119,20 @@ final class ProcessReader {
                         ProcFiles.oomScoreAdj(pid),
                         ProcFiles.coredumpFilter(pid),
                         Math.max(0, answers.memoryBarriers),
-                        0,
+                        lockFuture,
                         process.stopSignal() != 0,
                         process.stopSignal()));
+    }
+
+    /** The kernel does not tell what becomes of memory that is mapped later; the scratch memory shows it. */
+    private int lockFuture(ProcStatus before, long scratch) {
+        long locked = ProcStatus.find(pid).orElseThrow(this::gone).vmLckKb();
+        if (locked == before.vmLckKb()) {
+            return 0;
+        }
+        boolean onFault = Mappings.read(pid).stream()
+                .anyMatch(mapping -> mapping.start() <= scratch && scratch < mapping.end() && mapping.hasVmFlag("lf"));
+        return MCL_FUTURE | (onFault ? MCL_ONFAULT : 0);
     }
 
     private EngineException gone() {

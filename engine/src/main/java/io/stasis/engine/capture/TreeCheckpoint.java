@@ -10,6 +10,7 @@ import io.stasis.engine.UnsupportedResourceException;
 import io.stasis.engine.kinds.Kinds;
 import io.stasis.engine.resource.DescriptorCapture;
 import io.stasis.engine.resource.thread.SeccompFilters;
+import io.stasis.engine.resource.thread.SharedTables;
 import io.stasis.image.model.ComputationImage;
 import io.stasis.image.model.ComputationImage.Zombie;
 import io.stasis.image.model.ProcessImage;
@@ -22,10 +23,12 @@ import io.stasis.linux.ptrace.FilteredCallException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 
 /** One attempt to checkpoint one tree, see {@link CheckpointSession}. */
 public final class TreeCheckpoint implements CheckpointSession {
@@ -64,6 +67,8 @@ public final class TreeCheckpoint implements CheckpointSession {
             problems.addAll(survey.problems(key.pid()));
             surveyed.add(key);
         }
+        problems.addAll(SharedTables.problems(
+                processes.stream().map(ProcessKey::pid).collect(Collectors.toCollection(LinkedHashSet::new))));
         return problems;
     }
 

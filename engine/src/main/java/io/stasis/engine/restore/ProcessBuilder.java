@@ -241,6 +241,13 @@ final class ProcessBuilder {
         Program timers = new Program(workArea.room());
         AttributeCalls.timers(timers.calls(), image.timers());
         PosixTimers.arm(image.posixTimers(), timers::calls);
+        if (image.attributes().lockFuture() != 0) {
+            timers.calls()
+                    .must(
+                            "lock memory that is mapped later",
+                            SystemCall.MLOCKALL,
+                            image.attributes().lockFuture());
+        }
         process.run(timers);
         Registers[] registers = new Registers[image.threads().size()];
         for (int i = registers.length - 1; i >= 0; i--) {

@@ -56,6 +56,7 @@ final class Catalog {
                 Programs.c("storm"),
                 Programs.c("threadstate"),
                 Programs.c("modes"),
+                Programs.c("mappings"),
                 Programs.c("threads").with("250"),
                 Programs.c("ring").with("50"));
     }
