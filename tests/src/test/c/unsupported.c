@@ -20,6 +20,7 @@
 #include <linux/io_uring.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -42,6 +43,50 @@ static void confine(void) {
     code[COUNT + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     struct sock_fprog program = {COUNT + 3, code};
     must(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+}
+
+/* Hands getppid over to whoever reads the listener. */
+static int supervised(void) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {4, code};
+    must(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+}
+
+/* A child in strict mode, which may read, write and exit, and ends when its parent does. */
+static void strict(void) {
+    int ends[2];
+    must(!pipe(ends));
+    if (fork()) return;
+    close(ends[1]);
+    must(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT));
+    char byte;
+    while (read(ends[0], &byte, 1) > 0) {
+    }
+    syscall(SYS_exit, 0);
+}
+
+static void *separate(void *unused) {
+    must(!unshare(CLONE_FILES));
+    for (;;) pause();
+    return unused;
+}
+
+static int endure(void *unused) {
+    (void)unused;
+    for (;;) syscall(SYS_pause);
+    return 0;
+}
+
+/* A child that shares something with its parent. */
+static int relative(int flags) {
+    static char stack[65536];
+    return clone(endure, stack + sizeof stack, flags | SIGCHLD, NULL);
 }
 
 int main(int argc, char **argv) {
@@ -140,6 +185,26 @@ int main(int argc, char **argv) {
     } else if (!strcmp(kind, "seccomp")) {
         fd = 0;
         confine();
+    } else if (!strcmp(kind, "seccomp-supervisor")) {
+        fd = supervised();
+    } else if (!strcmp(kind, "seccomp-strict")) {
+        fd = 0;
+        strict();
+    } else if (!strcmp(kind, "own-descriptors")) {
+        fd = 0;
+        pthread_t thread;
+        must(!pthread_create(&thread, NULL, separate, NULL));
+    } else if (!strcmp(kind, "shared-memory")) {
+        fd = relative(CLONE_VM);
+    } else if (!strcmp(kind, "shared-descriptors")) {
+        fd = relative(CLONE_FILES);
+    } else if (!strcmp(kind, "shared-directories")) {
+        fd = relative(CLONE_FS);
+    } else if (!strcmp(kind, "secret")) {
+        int secret = syscall(SYS_memfd_secret, 0);
+        must(secret >= 0 && !ftruncate(secret, 4096));
+        must(mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, secret, 0) != MAP_FAILED && !close(secret));
+        fd = 0;
     } else if (!strcmp(kind, "mount-namespace")) {
         fd = unshare(CLONE_NEWNS);
     } else if (!strcmp(kind, "network-namespace")) {

@@ -83,7 +83,9 @@ final class RecordTypes {
             OpenDescription.FileWatch.class,
             SystemVObject.SemaphoreSet.class,
             SystemVObject.MessageQueue.class,
-            OpenDescription.PosixMessageQueue.class);
+            OpenDescription.PosixMessageQueue.class,
+            ThreadImage.SeccompFilter.class,
+            ThreadImage.Modes.class);
 
     private RecordTypes() {}
 

@@ -13,6 +13,7 @@ import io.stasis.image.model.MemoryImage.Backing;
 import io.stasis.image.model.MemoryImage.Mapping;
 import io.stasis.linux.Pid;
 import io.stasis.linux.ipc.SharedSegment;
+import io.stasis.linux.memory.PageScan;
 import io.stasis.linux.proc.FileStatus;
 import io.stasis.linux.proc.MappingInfo;
 import io.stasis.linux.proc.Mappings;
@@ -38,6 +39,7 @@ final class AddressSpaceReader {
     private static final int PROT_READ = 1;
     private static final int PROT_WRITE = 2;
     private static final int PROT_EXEC = 4;
+    private static final long[] NO_GUARDS = {};
     private static final long SAVED_FILE_BYTES = 1 << 20;
     private static final Set<String> KERNEL = Set.of("[vdso]", "[vvar]", "[vvar_vclock]");
     private static final String SHARED_ANONYMOUS = "/dev/zero";
@@ -101,16 +103,23 @@ final class AddressSpaceReader {
     /** The mappings as the image keeps them; registers shared objects. To be asked before anything is injected. */
     List<Mapping> read(Pid pid) {
         List<Mapping> mappings = new ArrayList<>();
-        for (MappingInfo info : Mappings.read(pid)) {
-            if (info.path().equals("[vsyscall]")) {
-                continue;
+        try (PageScan scan = PageScan.open(pid)) {
+            for (MappingInfo info : Mappings.read(pid)) {
+                if (!info.path().equals("[vsyscall]")) {
+                    mappings.add(mapping(pid, info, scan));
+                }
             }
-            int protection =
-                    (info.read() ? PROT_READ : 0) | (info.write() ? PROT_WRITE : 0) | (info.exec() ? PROT_EXEC : 0);
-            mappings.add(new Mapping(
-                    info.start(), info.end(), protection, info.shared(), backing(pid, info), info.vmFlags()));
         }
         return mappings;
+    }
+
+    private Mapping mapping(Pid pid, MappingInfo info, PageScan scan) {
+        // The flag says that there may be some: once one was made, or the address space was copied from such a one.
+        long[] guards = info.hasVmFlag("gu") ? scan.guarded(info.start(), info.end()) : NO_GUARDS;
+        int protection =
+                (info.read() ? PROT_READ : 0) | (info.write() ? PROT_WRITE : 0) | (info.exec() ? PROT_EXEC : 0);
+        return new Mapping(
+                info.start(), info.end(), protection, info.shared(), backing(pid, info), info.vmFlags(), guards);
     }
 
     private Backing backing(Pid pid, MappingInfo info) {

@@ -10,8 +10,10 @@ import io.stasis.linux.proc.ProcFiles;
 import io.stasis.linux.proc.ProcStat;
 import io.stasis.linux.ptrace.Registers;
 import io.stasis.linux.ptrace.Registers.Register;
+import io.stasis.linux.seccomp.SeccompFilter;
 import io.stasis.linux.time.SchedulerClock;
 import java.nio.ByteBuffer;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -39,6 +41,8 @@ public final class BlockedCalls {
     private static final int TIMER_ABSTIME = 1;
     private static final int FUTEX_CMD_MASK = 0x7f;
     private static final int FUTEX_WAIT = 0;
+    /** Bytes below the stack pointer that a function may use without moving it. */
+    private static final int RED_ZONE = 128;
 
     private static final Set<Integer> NEVER_RESTARTED = Set.of(
             SystemCall.EPOLL_WAIT,
@@ -143,6 +147,37 @@ public final class BlockedCalls {
     public static void remember(int tid, long startTime, long stackPointer, BlockedCall call, long now) {
         long deadline = call.remainingNanos() < 0 ? Long.MAX_VALUE : now + call.remainingNanos();
         RESTARTED.put(tid, new Restarted(startTime, stackPointer, call.number(), deadline));
+    }
+
+    /** Whether the thread's seccomp filters punish restart_syscall(2), by which the kernel would go on with the call. */
+    static boolean mayNotRestart(List<SeccompFilter> filters, Registers registers) {
+        if (filters.isEmpty()) {
+            return false;
+        }
+        int action = SeccompFilter.action(filters, SystemCall.RESTART_SYSCALL, registers.instructionPointer());
+        return action != SeccompFilter.SECCOMP_RET_ALLOW && action != SeccompFilter.SECCOMP_RET_LOG;
+    }
+
+    /**
+     * Registers with which the thread makes its call again with the time that is left, instead of restarting it. A
+     * timeout in memory is written below its stack, where nothing is kept.
+     */
+    static Registers madeAnew(Registers registers, BlockedCall call, ProcessMemory memory) {
+        Registers again = registers.rewound().with(Register.RAX, call.number());
+        long left = call.remainingNanos();
+        if (left < 0) {
+            return again;
+        }
+        long place = (registers.get(Register.RSP) - RED_ZONE - 16) & -16L;
+        ByteBuffer timeout = Libc.buffer(16);
+        timeout.putLong(0, left / 1_000_000_000L).putLong(8, left % 1_000_000_000L);
+        memory.write(place, timeout);
+        return switch ((int) call.number()) {
+            case SystemCall.NANOSLEEP -> again.with(Register.RDI, place);
+            case SystemCall.CLOCK_NANOSLEEP -> again.with(Register.RDX, place);
+            case SystemCall.FUTEX -> again.with(Register.R10, place);
+            default -> again.with(Register.RDX, Math.min(Integer.MAX_VALUE, (left + 999_999) / 1_000_000)); // poll
+        };
     }
 
     private static long fromWaitChannel(String channel, long[] arguments) {

@@ -3,6 +3,7 @@ package io.stasis.engine.capture;
 import io.stasis.engine.EngineException;
 import io.stasis.engine.Outcome;
 import io.stasis.engine.ProcessKey;
+import io.stasis.engine.resource.thread.SeccompFilters;
 import io.stasis.linux.Errno;
 import io.stasis.linux.KernelException;
 import io.stasis.linux.Pid;
@@ -20,6 +21,7 @@ import io.stasis.linux.ptrace.RemoteProcess;
 import io.stasis.linux.ptrace.Stop;
 import io.stasis.linux.ptrace.ThreadContext;
 import io.stasis.linux.ptrace.Tracee;
+import io.stasis.linux.seccomp.SeccompFilter;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -185,8 +187,13 @@ final class FrozenProcess {
             innerTid = ids[ids.length - 1];
         }
         int innerPid = status.nspid()[status.nspid().length - 1];
+        List<SeccompFilter> filters = SeccompFilters.suspend(pid, tracee);
+        if (blocked != null && BlockedCalls.mayNotRestart(filters, registers)) {
+            registers = BlockedCalls.madeAnew(registers, blocked, memory);
+            blocked = null;
+        }
         return new FrozenThread(
-                new ThreadContext(tracee, registers, mask, innerPid, innerTid), at, blocked, thread.waited);
+                new ThreadContext(tracee, registers, mask, innerPid, innerTid, filters), at, blocked, thread.waited);
     }
 
     /** Whether a signal with a handler waits to interrupt this thread: then an EINTR is the program's own. */

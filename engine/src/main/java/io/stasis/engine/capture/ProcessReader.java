@@ -14,6 +14,7 @@ import io.stasis.image.model.ThreadImage;
 import io.stasis.linux.Pid;
 import io.stasis.linux.libc.SystemCall;
 import io.stasis.linux.proc.FileStatus;
+import io.stasis.linux.proc.Mappings;
 import io.stasis.linux.proc.ProcFiles;
 import io.stasis.linux.proc.ProcLinks;
 import io.stasis.linux.proc.ProcStat;
@@ -34,6 +35,9 @@ final class ProcessReader {
     private static final int PR_GET_DUMPABLE = 3;
     private static final int PR_GET_CHILD_SUBREAPER = 37;
     private static final int PR_GET_THP_DISABLE = 42;
+    private static final int MEMBARRIER_CMD_GET_REGISTRATIONS = 1 << 9;
+    private static final int MCL_FUTURE = 2;
+    private static final int MCL_ONFAULT = 4;
     private static final int LIMITS = 16;
     private static final int TIMERS = 3;
     private static final int SIGNAL_ACTION_BYTES = 32;
@@ -49,7 +53,8 @@ final class ProcessReader {
             long currentBreak,
             int dumpable,
             boolean subreaper,
-            int thpDisable) {}
+            int thpDisable,
+            int memoryBarriers) {}
 
     /** The rest of a process image; mappings and descriptors are the caller's. */
     record State(
@@ -75,9 +80,11 @@ final class ProcessReader {
         ProcStatus status = process.status();
         Answers answers;
         List<PosixTimer> posixTimers;
+        int lockFuture;
         List<ThreadReader.Answers> threadAnswers = new ArrayList<>();
         try (RemoteProcess remote = process.openRemote(AddressSpaceReader.vdso(mappings, pid))) {
             answers = askProcess(remote, status);
+            lockFuture = lockFuture(status, remote.scratch().value());
             posixTimers =
                     PosixTimers.read(pid, calls -> remote.run(process.leader().context(), calls));
             for (FrozenThread thread : process.threads()) {
@@ -111,10 +118,21 @@ final class ProcessReader {
                         answers.thpDisable,
                         ProcFiles.oomScoreAdj(pid),
                         ProcFiles.coredumpFilter(pid),
-                        ProcFiles.personality(pid),
-                        status.noNewPrivs(),
+                        Math.max(0, answers.memoryBarriers),
+                        lockFuture,
                         process.stopSignal() != 0,
                         process.stopSignal()));
+    }
+
+    /** The kernel does not tell what becomes of memory that is mapped later; the scratch memory shows it. */
+    private int lockFuture(ProcStatus before, long scratch) {
+        long locked = ProcStatus.find(pid).orElseThrow(this::gone).vmLckKb();
+        if (locked == before.vmLckKb()) {
+            return 0;
+        }
+        boolean onFault = Mappings.read(pid).stream()
+                .anyMatch(mapping -> mapping.start() <= scratch && scratch < mapping.end() && mapping.hasVmFlag("lf"));
+        return MCL_FUTURE | (onFault ? MCL_ONFAULT : 0);
     }
 
     private EngineException gone() {
@@ -142,6 +160,8 @@ final class ProcessReader {
         long subreaper = calls.reserve(8);
         calls.query(SystemCall.PRCTL, PR_GET_CHILD_SUBREAPER, subreaper);
         int thp = calls.query(SystemCall.PRCTL, PR_GET_THP_DISABLE);
+        // A kernel before 6.3 does not tell.
+        int barriers = calls.query(SystemCall.MEMBARRIER, MEMBARRIER_CMD_GET_REGISTRATIONS, 0, 0);
         long timerData = calls.reserve(TIMERS * 32);
         for (int i = 0; i < TIMERS; i++) {
             calls.must("ask for interval timer " + i, SystemCall.GETITIMER, i, timerData + 32L * i);
@@ -169,7 +189,8 @@ final class ProcessReader {
                 results.result(currentBreak),
                 (int) results.result(dumpable),
                 (int) results.dataLong(subreaper, 0) != 0,
-                (int) results.result(thp));
+                (int) results.result(thp),
+                (int) results.result(barriers));
     }
 
     private static long micros(CallTable.Results results, long handle, int offset) {

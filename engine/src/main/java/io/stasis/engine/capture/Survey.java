@@ -5,6 +5,8 @@ import io.stasis.engine.EngineException;
 import io.stasis.engine.namespace.InnerIds;
 import io.stasis.engine.namespace.RestoredNamespaces;
 import io.stasis.engine.resource.DescriptorCapture;
+import io.stasis.engine.resource.thread.SeccompFilters;
+import io.stasis.engine.resource.thread.ThreadModes;
 import io.stasis.engine.resource.timer.PosixTimers;
 import io.stasis.linux.Errno;
 import io.stasis.linux.KernelException;
@@ -130,13 +132,8 @@ final class Survey {
                     "process " + status.get().tracerPid() + " is its debugger, and there can be only one",
                     "end the debugger first"));
         }
-        if (status.get().seccomp() != 0) {
-            problems.add(problem(
-                    number,
-                    "seccomp filter",
-                    "a process under seccomp may not make the system calls that a checkpoint injects",
-                    "start it without its sandbox"));
-        }
+        SeccompFilters.problem(pid).ifPresent(problems::add);
+        ThreadModes.problem(pid).ifPresent(problems::add);
         boolean restored = InnerIds.isElsewhere(status.get()) && RestoredNamespaces.isOurs(pid);
         if (InnerIds.isElsewhere(status.get()) && !restored) {
             problems.add(problem(

@@ -1,5 +1,7 @@
 package io.stasis.engine.capture;
 
+import io.stasis.engine.resource.thread.SeccompFilters;
+import io.stasis.engine.resource.thread.ThreadModes;
 import io.stasis.image.model.ThreadImage;
 import io.stasis.image.model.ThreadImage.AlternateStack;
 import io.stasis.image.model.ThreadImage.Credentials;
@@ -24,6 +26,10 @@ final class ThreadReader {
     private static final int SCHED_ATTR_BYTES = 56;
     private static final int AFFINITY_BYTES = 1024;
     private static final int IOPRIO_WHO_PROCESS = 1;
+    private static final int PRIO_PROCESS = 0;
+    /** What the system call adds to the negated nice value, so that no result looks like an error. */
+    private static final int NICE_BIAS = 20;
+
     private static final int SS_ONSTACK = 1;
 
     private static final ThreadLocal<ByteBuffer> BUFFER = ThreadLocal.withInitial(() -> Libc.buffer(AFFINITY_BYTES));
@@ -34,7 +40,9 @@ final class ThreadReader {
             long clearTidAddress,
             int parentDeathSignal,
             long timerSlack,
-            int secureBits) {}
+            int secureBits,
+            ThreadModes.Question question,
+            CallTable.Results results) {}
 
     private ThreadReader() {}
 
@@ -48,6 +56,7 @@ final class ThreadReader {
         calls.must("ask for the parent death signal", SystemCall.PRCTL, PR_GET_PDEATHSIG, deathSignal);
         int slack = calls.query(SystemCall.PRCTL, PR_GET_TIMERSLACK);
         int secureBits = calls.query(SystemCall.PRCTL, PR_GET_SECUREBITS);
+        ThreadModes.Question question = ThreadModes.ask(calls);
         var results = remote.run(thread.context(), calls);
         return new Answers(
                 new AlternateStack(
@@ -57,7 +66,9 @@ final class ThreadReader {
                 results.dataLong(tidAddress, 0),
                 (int) results.dataLong(deathSignal, 0),
                 results.result(slack),
-                (int) results.result(secureBits));
+                (int) results.result(secureBits),
+                question,
+                results);
     }
 
     static ThreadImage read(FrozenProcess process, FrozenThread thread, Answers answers) {
@@ -94,7 +105,9 @@ final class ThreadReader {
                         answers.secureBits),
                 scheduling(tid),
                 answers.parentDeathSignal,
-                answers.timerSlack);
+                answers.timerSlack,
+                ThreadModes.read(answers.question, answers.results, pid, tid, status),
+                SeccompFilters.image(thread.context().filters()));
     }
 
     private static long[] robustList(Tid tid) {
@@ -121,6 +134,8 @@ final class ThreadReader {
         buffer.get(0, affinity);
         long ioPriority = Libc.check(
                 Libc.call(SystemCall.IOPRIO_GET, IOPRIO_WHO_PROCESS, tid.value()), "ioprio_get of thread " + tid);
-        return new Scheduling(attributes, affinity, (int) ioPriority);
+        long priority = Libc.check(
+                Libc.call(SystemCall.GETPRIORITY, PRIO_PROCESS, tid.value()), "getpriority of thread " + tid);
+        return new Scheduling(attributes, affinity, (int) ioPriority, NICE_BIAS - (int) priority);
     }
 }

@@ -11,6 +11,8 @@ import io.stasis.engine.kinds.Kinds;
 import io.stasis.engine.namespace.InnerIds;
 import io.stasis.engine.resource.DescriptorCapture;
 import io.stasis.engine.resource.ipc.SystemVObjects;
+import io.stasis.engine.resource.thread.SeccompFilters;
+import io.stasis.engine.resource.thread.SharedTables;
 import io.stasis.image.model.ComputationImage;
 import io.stasis.image.model.ComputationImage.Zombie;
 import io.stasis.image.model.ProcessImage;
@@ -19,13 +21,16 @@ import io.stasis.linux.Pid;
 import io.stasis.linux.proc.ProcStat;
 import io.stasis.linux.proc.ProcStatus;
 import io.stasis.linux.proc.Tasks;
+import io.stasis.linux.ptrace.FilteredCallException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 
 /** One attempt to checkpoint one tree, see {@link CheckpointSession}. */
 public final class TreeCheckpoint implements CheckpointSession {
@@ -65,6 +70,8 @@ public final class TreeCheckpoint implements CheckpointSession {
             problems.addAll(survey.problems(key.pid()));
             surveyed.add(key);
         }
+        problems.addAll(SharedTables.problems(
+                processes.stream().map(ProcessKey::pid).collect(Collectors.toCollection(LinkedHashSet::new))));
         return problems;
     }
 
@@ -279,6 +286,9 @@ public final class TreeCheckpoint implements CheckpointSession {
             return step.get();
         } catch (EngineException e) {
             throw e;
+        } catch (FilteredCallException e) {
+            throw new UnsupportedResourceException(List.of(SeccompFilters.forbidden(
+                    new Pid(e.pid()), "it forbids " + e.call() + ", which a checkpoint injects")));
         } catch (KernelException e) {
             throw new EngineException(
                     EngineException.Kind.FAILED,

@@ -11,6 +11,7 @@ import io.stasis.image.model.OpenDescription.ProcessDescriptor;
 import io.stasis.image.model.OpenDescription.PseudoTerminal.Master;
 import io.stasis.image.model.ProcessImage.Identity;
 import io.stasis.image.model.ProcessImage.PosixTimer;
+import io.stasis.image.model.SystemVObject;
 import io.stasis.linux.Pid;
 import io.stasis.linux.Tid;
 import io.stasis.linux.proc.ProcStatus;
@@ -18,6 +19,7 @@ import io.stasis.linux.proc.Tasks;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.IntStream;
 
 /**
  * Ids as the tree itself sees them, for a tree in a pid namespace: this host's /proc and system calls tell those of this
@@ -99,7 +101,34 @@ public final class InnerIds {
                 image.locks().stream()
                         .map(l ->
                                 new FileLock(l.description(), of(l.pid()), l.type(), l.write(), l.start(), l.length()))
-                        .toList());
+                        .toList(),
+                image.systemV().stream().map(this::of).toList());
+    }
+
+    private SystemVObject of(SystemVObject object) {
+        return switch (object) {
+            case SystemVObject.SemaphoreSet s ->
+                new SystemVObject.SemaphoreSet(
+                        s.id(),
+                        s.key(),
+                        s.user(),
+                        s.group(),
+                        s.mode(),
+                        s.used(),
+                        s.values(),
+                        IntStream.of(s.pids()).map(this::of).toArray());
+            case SystemVObject.MessageQueue q ->
+                new SystemVObject.MessageQueue(
+                        q.id(),
+                        q.key(),
+                        q.user(),
+                        q.group(),
+                        q.mode(),
+                        q.capacity(),
+                        q.messages(),
+                        of(q.sender()),
+                        of(q.receiver()));
+        };
     }
 
     private OpenDescription of(OpenDescription description) {

@@ -1,6 +1,7 @@
 package io.stasis.engine.restore;
 
 import io.stasis.engine.resource.file.RemovedDirectories;
+import io.stasis.engine.resource.thread.ThreadModes;
 import io.stasis.image.model.ProcessImage;
 import io.stasis.image.model.ProcessImage.IntervalTimer;
 import io.stasis.image.model.ProcessImage.Limit;
@@ -27,7 +28,6 @@ final class AttributeCalls {
     private static final int PR_SET_SECUREBITS = 28;
     private static final int PR_SET_TIMERSLACK = 29;
     private static final int PR_SET_CHILD_SUBREAPER = 36;
-    private static final int PR_SET_NO_NEW_PRIVS = 38;
     private static final int PR_SET_THP_DISABLE = 41;
     private static final int PR_CAP_AMBIENT = 47;
     private static final int PR_CAP_AMBIENT_RAISE = 2;
@@ -41,7 +41,7 @@ final class AttributeCalls {
 
     private AttributeCalls() {}
 
-    /** Working directory, root, umask, personality: while the process still may go everywhere. */
+    /** Working directory and umask: while the process still may go everywhere. */
     static void filesystem(CallTable calls, ProcessImage image) {
         var state = image.filesystem();
         String directory = state.removed()
@@ -59,15 +59,18 @@ final class AttributeCalls {
         if (state.removed()) {
             RemovedDirectories.remove(directory, calls);
         }
-        // Last, as all paths of the image are seen from the agent's root.
+        calls.must("set umask", SystemCall.UMASK, state.umask());
+    }
+
+    /** The root directory: when nothing is opened any more, as all paths of the image are seen from the agent's root. */
+    static void root(CallTable calls, ProcessImage image) {
+        var state = image.filesystem();
         if (!state.root().path().equals("/")) {
             calls.must(
                     "change root to " + state.root().path(),
                     SystemCall.CHROOT,
                     calls.string(state.root().path()));
         }
-        calls.must("set umask", SystemCall.UMASK, state.umask());
-        calls.must("set personality", SystemCall.PERSONALITY, image.attributes().personality());
     }
 
     /** Signal actions and what prctl(2) keeps for the whole process. */
@@ -85,7 +88,13 @@ final class AttributeCalls {
         var attributes = image.attributes();
         calls.must("set subreaper", SystemCall.PRCTL, PR_SET_CHILD_SUBREAPER, attributes.subreaper() ? 1 : 0);
         if (attributes.thpDisable() > 0) {
-            calls.must("disable huge pages", SystemCall.PRCTL, PR_SET_THP_DISABLE, attributes.thpDisable(), 0, 0, 0);
+            int flags = attributes.thpDisable() & ~1;
+            calls.must("disable huge pages", SystemCall.PRCTL, PR_SET_THP_DISABLE, 1, flags, 0, 0);
+        }
+        for (int command = 1; command <= attributes.memoryBarriers(); command <<= 1) {
+            if ((attributes.memoryBarriers() & command) != 0) {
+                calls.must("register for memory barriers", SystemCall.MEMBARRIER, command, 0, 0);
+            }
         }
     }
 
@@ -143,8 +152,7 @@ final class AttributeCalls {
      *
      * @param now what the thread has
      */
-    static void credentials(
-            CallTable calls, ThreadImage thread, ProcStatus now, boolean noNewPrivileges, int dumpable) {
+    static void credentials(CallTable calls, ThreadImage thread, ProcStatus now, int dumpable) {
         Credentials c = thread.credentials();
         if (!equal(c, now)) {
             setCredentials(calls, c, now);
@@ -154,9 +162,7 @@ final class AttributeCalls {
         }
         // Changed credentials make a process undumpable (prctl(2)); 2 can be inherited from the kernel only.
         calls.must("set dumpable", SystemCall.PRCTL, PR_SET_DUMPABLE, dumpable == 1 ? 1 : 0);
-        if (noNewPrivileges) {
-            calls.must("give up new privileges", SystemCall.PRCTL, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-        }
+        ThreadModes.withoutNewPrivileges(calls, thread);
     }
 
     /** Whether a thread with the status {@code now} has these credentials. */

@@ -22,6 +22,9 @@ final class MemoryBuilder {
     private static final int PROT_WRITE = 2;
     private static final int MAP_SHARED = 1;
     private static final int MAP_PRIVATE = 2;
+    private static final int MAP_DROPPABLE = 8;
+    private static final int MADV_GUARD_INSTALL = 102;
+    private static final int MLOCK_ONFAULT = 1;
     private static final int MAP_ANONYMOUS = 0x20;
     private static final int MAP_GROWSDOWN = 0x100;
     private static final int MAP_NORESERVE = 0x4000;
@@ -151,7 +154,10 @@ final class MemoryBuilder {
                         mapping.start(),
                         mapping.length(),
                         protection,
-                        flags | MAP_PRIVATE | MAP_ANONYMOUS | (mapping.hasFlag("gd") ? MAP_GROWSDOWN : 0),
+                        flags
+                                | (mapping.hasFlag("dp") ? MAP_DROPPABLE : MAP_PRIVATE)
+                                | MAP_ANONYMOUS
+                                | (mapping.hasFlag("gd") ? MAP_GROWSDOWN : 0),
                         -1,
                         0);
     }
@@ -246,12 +252,27 @@ final class MemoryBuilder {
                                 mapping.protection());
             }
             ADVICE.forEach((flag, advice) -> {
-                if (mapping.hasFlag(flag) && !(flag.equals("dd") && mapping.hasFlag("io"))) {
+                // Droppable memory has "wf" and "dd" by nature.
+                if (mapping.hasFlag(flag) && !mapping.hasFlag("dp") && !(flag.equals("dd") && mapping.hasFlag("io"))) {
                     program.calls().must("advise " + at, SystemCall.MADVISE, mapping.start(), mapping.length(), advice);
                 }
             });
+            for (int i = 0; i < mapping.guards().length; i += 2) {
+                long start = mapping.guards()[i];
+                program.calls()
+                        .must(
+                                "guard " + Long.toHexString(start),
+                                SystemCall.MADVISE,
+                                start,
+                                mapping.guards()[i + 1] - start,
+                                MADV_GUARD_INSTALL);
+            }
             if (mapping.hasFlag("lo")) {
-                program.calls().must("lock " + at, SystemCall.MLOCK, mapping.start(), mapping.length());
+                int how = mapping.hasFlag("lf") ? MLOCK_ONFAULT : 0;
+                program.calls().must("lock " + at, SystemCall.MLOCK2, mapping.start(), mapping.length(), how);
+            }
+            if (mapping.hasFlag("sl")) {
+                program.calls().must("seal " + at, SystemCall.MSEAL, mapping.start(), mapping.length(), 0);
             }
         }
         setLayout();

@@ -1,9 +1,16 @@
 package io.stasis.engine.restore;
 
+import static io.stasis.linux.ptrace.PtraceRequest.PTRACE_O_EXITKILL;
+import static io.stasis.linux.ptrace.PtraceRequest.PTRACE_O_TRACECLONE;
+import static io.stasis.linux.ptrace.PtraceRequest.PTRACE_O_TRACEFORK;
+import static io.stasis.linux.ptrace.PtraceRequest.PTRACE_O_TRACEVFORK;
+
 import io.stasis.engine.EngineException;
 import io.stasis.engine.capture.BlockedCalls;
 import io.stasis.engine.capture.JobControl;
 import io.stasis.engine.resource.DescriptorRestore;
+import io.stasis.engine.resource.thread.SeccompFilters;
+import io.stasis.engine.resource.thread.ThreadModes;
 import io.stasis.engine.resource.timer.PosixTimers;
 import io.stasis.image.model.MemoryImage.Backing;
 import io.stasis.image.model.MemoryImage.Mapping;
@@ -33,8 +40,15 @@ import java.util.List;
 /** Turns an empty process into the one of the image. */
 final class ProcessBuilder {
     private static final long THREAD_FLAGS = 0x100 | 0x200 | 0x400 | 0x800 | 0x10000 | 0x40000;
+    /** Options of every tracee until it is let go: what it makes is traced too, and dies with the agent. */
+    static final int TRACE_OPTIONS = PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL;
+
     private static final int CLONE_ARGS_BYTES = 88;
     private static final int IOPRIO_WHO_PROCESS = 1;
+    private static final int PRIO_PROCESS = 0;
+    /** What getpriority(2) adds to the negated nice value. */
+    private static final int NICE_BIAS = 20;
+
     private static final int SIGSTOP = 19;
     private static final long BIRTH_PATIENCE_NANOS = 3_000_000_000L;
 
@@ -72,9 +86,11 @@ final class ProcessBuilder {
         process.run(program);
         writeProcFiles();
         makeThreads();
+        setDirectories();
         makeTimers();
+        int filters = installFilters();
         for (int i = image.threads().size() - 1; i >= 0; i--) {
-            buildThread(i, disturbed);
+            buildThread(i, disturbed, filters);
         }
         return bytes;
     }
@@ -133,11 +149,39 @@ final class ProcessBuilder {
         process.run(program);
     }
 
-    private void buildThread(int index, boolean disturbed) {
+    /** Directories of threads that share them no longer, then the root of all others. */
+    private void setDirectories() {
+        for (int i = 1; i < image.threads().size(); i++) {
+            var own = image.threads().get(i).modes().directories();
+            if (own != null) {
+                CallTable calls = new CallTable();
+                ThreadModes.directories(calls, own);
+                process.runIn(i, calls);
+            }
+        }
+        Program root = new Program(workArea.room());
+        AttributeCalls.root(root.calls(), image);
+        process.run(root);
+    }
+
+    /** Suspends all seccomp filters and installs those that all threads have; returns how many. */
+    private int installFilters() {
+        if (image.threads().stream().allMatch(thread -> thread.seccompFilters().isEmpty())) {
+            return 0;
+        }
+        process.threads().forEach(thread -> thread.setOptions(TRACE_OPTIONS | SeccompFilters.SUSPENDED));
+        Program program = new Program(workArea.room());
+        SeccompFilters.installCommon(image.threads(), program::calls);
+        process.run(program);
+        return SeccompFilters.common(image.threads());
+    }
+
+    private void buildThread(int index, boolean disturbed, int filters) {
         ThreadImage thread = image.threads().get(index);
         Tracee tracee = process.threads().get(index);
         Program program = new Program(workArea.room());
         AttributeCalls.thread(program.calls(), thread);
+        ThreadModes.restore(program.calls(), thread, image.threads().getFirst());
         if (index == 0) {
             if (disturbed) {
                 AttributeCalls.forgetChildSignals(program.calls());
@@ -148,14 +192,11 @@ final class ProcessBuilder {
         if (index == 0) {
             AttributeCalls.limits(program.calls(), image, ProcFiles.limits(process.host()));
         }
+        SeccompFilters.installOwn(thread, filters, program::calls);
         schedule(tracee.tid(), thread.scheduling());
         ProcStatus now = ProcStatus.find(process.host(), tracee.tid()).orElseThrow();
         AttributeCalls.credentials(
-                program.calls(),
-                thread,
-                now,
-                image.attributes().noNewPrivileges(),
-                image.attributes().dumpable());
+                program.calls(), thread, now, image.attributes().dumpable());
         program.tables().forEach(table -> process.runIn(index, table));
     }
 
@@ -164,6 +205,11 @@ final class ProcessBuilder {
         ByteBuffer buffer = Libc.buffer(1024);
         long address = Libc.address(buffer);
         byte[] attributes = wanted.attributes();
+        if (NICE_BIAS - Libc.call(SystemCall.GETPRIORITY, PRIO_PROCESS, tid.value()) != wanted.nice()) {
+            Libc.check(
+                    Libc.call(SystemCall.SETPRIORITY, PRIO_PROCESS, tid.value(), wanted.nice()),
+                    "setpriority of thread " + tid);
+        }
         Libc.check(
                 Libc.call(SystemCall.SCHED_GETATTR, tid.value(), address, attributes.length, 0),
                 "sched_getattr of thread " + tid);
@@ -196,6 +242,13 @@ final class ProcessBuilder {
         Program timers = new Program(workArea.room());
         AttributeCalls.timers(timers.calls(), image.timers());
         PosixTimers.arm(image.posixTimers(), timers::calls);
+        if (image.attributes().lockFuture() != 0) {
+            timers.calls()
+                    .must(
+                            "lock memory that is mapped later",
+                            SystemCall.MLOCKALL,
+                            image.attributes().lockFuture());
+        }
         process.run(timers);
         Registers[] registers = new Registers[image.threads().size()];
         for (int i = registers.length - 1; i >= 0; i--) {

@@ -2,6 +2,7 @@ package io.stasis.engine.restore;
 
 import io.stasis.engine.Engine.Problem;
 import io.stasis.engine.resource.file.RemovedDirectories;
+import io.stasis.engine.resource.thread.SeccompFilters;
 import io.stasis.image.model.ComputationImage;
 import io.stasis.image.model.FileReference;
 import io.stasis.image.model.MemoryImage.Backing;
@@ -57,6 +58,7 @@ final class RestoreCheck {
         for (ProcessImage process : processes) {
             checkKernelMappings(process, kernelSizes);
             checkFiles(process, seen);
+            SeccompFilters.verify(process.identity().pid(), process.threads()).ifPresent(problems::add);
         }
         return problems;
     }

@@ -148,9 +148,7 @@ public final class TreeRestore implements RestoreSession {
     @Override
     public void adopt(int stubPid) {
         attempt("take over the stub", () -> {
-            seizedStub = Tracee.seize(
-                    new Tid(stubPid),
-                    PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL);
+            seizedStub = Tracee.seize(new Tid(stubPid), ProcessBuilder.TRACE_OPTIONS);
             seizedStub.interrupt();
             var stop = seizedStub.awaitFrozen(System.nanoTime() + STUB_PATIENCE_NANOS);
             if (stop.isEmpty() || stop.get() instanceof Stop.Gone) {

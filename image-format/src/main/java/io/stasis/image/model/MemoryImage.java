@@ -34,8 +34,10 @@ public record MemoryImage(
      * @param protection PROT_READ 1, PROT_WRITE 2, PROT_EXEC 4
      * @param shared MAP_SHARED or else MAP_PRIVATE
      * @param kernelFlags the two-letter VmFlags of proc_pid_smaps(5), separated by blanks
+     * @param guards guard pages of madvise(2) MADV_GUARD_INSTALL, as pairs of start and end
      */
-    public record Mapping(long start, long end, int protection, boolean shared, Backing backing, String kernelFlags) {
+    public record Mapping(
+            long start, long end, int protection, boolean shared, Backing backing, String kernelFlags, long[] guards) {
         public long length() {
             return end - start;
         }

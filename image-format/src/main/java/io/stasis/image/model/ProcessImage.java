@@ -98,8 +98,8 @@ public record ProcessImage(
      * @param thpDisable PR_GET_THP_DISABLE
      * @param oomScoreAdj /proc/PID/oom_score_adj
      * @param coredumpFilter /proc/PID/coredump_filter
-     * @param personality /proc/PID/personality
-     * @param noNewPrivileges PR_GET_NO_NEW_PRIVS
+     * @param memoryBarriers what it is registered for with membarrier(2), a mask of the registering commands
+     * @param lockFuture flags of mlockall(2) for memory that is mapped later: MCL_FUTURE, MCL_ONFAULT
      * @param stopped whether the process was stopped by a job control signal (state T)
      * @param stopSignal the signal that stopped it, else 0
      */
@@ -109,8 +109,8 @@ public record ProcessImage(
             int thpDisable,
             int oomScoreAdj,
             int coredumpFilter,
-            long personality,
-            boolean noNewPrivileges,
+            int memoryBarriers,
+            int lockFuture,
             boolean stopped,
             int stopSignal) {}
 }

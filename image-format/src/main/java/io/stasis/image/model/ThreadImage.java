@@ -1,5 +1,6 @@
 package io.stasis.image.model;
 
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -23,6 +24,8 @@ import java.util.List;
  * @param scheduling policy, priorities, affinity
  * @param parentDeathSignal PR_GET_PDEATHSIG, 0 for none
  * @param timerSlackNanos PR_GET_TIMERSLACK
+ * @param modes what prctl(2) and its like keep for each thread
+ * @param seccompFilters filters of seccomp(2), oldest first
  */
 public record ThreadImage(
         int tid,
@@ -40,7 +43,9 @@ public record ThreadImage(
         Credentials credentials,
         Scheduling scheduling,
         int parentDeathSignal,
-        long timerSlackNanos) {
+        long timerSlackNanos,
+        Modes modes,
+        List<SeccompFilter> seccompFilters) {
 
     /**
      * A system call that the kernel would go on with through restart_syscall(2), whose deadline lives in the kernel
@@ -79,6 +84,44 @@ public record ThreadImage(
      * @param attributes {@code struct sched_attr} as sched_getattr(2) returned it
      * @param affinity CPU mask as sched_getaffinity(2) returned it
      * @param ioPriority ioprio_get(2)
+     * @param nice getpriority(2), which a thread keeps under a real-time policy too
      */
-    public record Scheduling(byte[] attributes, byte[] affinity, int ioPriority) {}
+    public record Scheduling(byte[] attributes, byte[] affinity, int ioPriority, int nice) {}
+
+    /**
+     * Modes of one thread. Answers of prctl(2) are negated errnos where the kernel had none.
+     *
+     * @param noNewPrivileges PR_GET_NO_NEW_PRIVS
+     * @param personality personality(2)
+     * @param timeStampCounter PR_GET_TSC
+     * @param machineChecks PR_MCE_KILL_GET
+     * @param ioFlusher PR_GET_IO_FLUSHER
+     * @param speculation PR_GET_SPECULATION_CTRL by the number of the misfeature
+     * @param memoryPolicy mode of get_mempolicy(2) with its flags
+     * @param memoryNodes its nodes, a bit mask
+     * @param directories the thread's own working directory, root and umask; null when it shares those of the process
+     */
+    public record Modes(
+            boolean noNewPrivileges,
+            long personality,
+            int timeStampCounter,
+            int machineChecks,
+            boolean ioFlusher,
+            int[] speculation,
+            int memoryPolicy,
+            byte[] memoryNodes,
+            ProcessImage.FilesystemState directories) {}
+
+    /**
+     * One filter of seccomp(2).
+     *
+     * @param instructions {@code struct sock_filter} of eight bytes each
+     * @param logged SECCOMP_FILTER_FLAG_LOG
+     */
+    public record SeccompFilter(byte[] instructions, boolean logged) {
+        /** Whether both are the same program with the same flag; a record compares arrays by identity. */
+        public boolean isSame(SeccompFilter other) {
+            return logged == other.logged && Arrays.equals(instructions, other.instructions);
+        }
+    }
 }

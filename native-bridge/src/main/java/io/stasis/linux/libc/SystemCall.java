@@ -364,6 +364,7 @@ public final class SystemCall {
     public static final int PROCESS_MRELEASE = 448;
     public static final int FUTEX_WAITV = 449;
     public static final int SET_MEMPOLICY_HOME_NODE = 450;
+    public static final int MSEAL = 462;
 
     private static final java.util.Map<Long, String> NAMES = new java.util.HashMap<>();
 

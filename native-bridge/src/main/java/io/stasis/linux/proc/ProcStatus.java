@@ -35,6 +35,7 @@ public record ProcStatus(
         int threads,
         long vmRssKb,
         long vmSwapKb,
+        long vmLckKb,
         long sigPnd,
         long shdPnd,
         long sigBlk,
@@ -94,6 +95,7 @@ public record ProcStatus(
         int threads = 0;
         long rss = 0;
         long swap = 0;
+        long locked = 0;
         long[] mask = new long[10];
         boolean noNewPrivs = false;
         int seccomp = 0;
@@ -116,6 +118,7 @@ public record ProcStatus(
                 case "NSsid" -> nssid = text.integers();
                 case "VmRSS" -> rss = text.decimal();
                 case "VmSwap" -> swap = text.decimal();
+                case "VmLck" -> locked = text.decimal();
                 case "Threads" -> threads = text.integer();
                 case "SigPnd" -> mask[0] = text.hex();
                 case "ShdPnd" -> mask[1] = text.hex();
@@ -154,6 +157,7 @@ public record ProcStatus(
                 threads,
                 rss,
                 swap,
+                locked,
                 mask[0],
                 mask[1],
                 mask[2],

@@ -15,6 +15,8 @@ public final class PtraceRequest {
     public static final int PTRACE_PEEKSIGINFO = 0x4209;
     public static final int PTRACE_GETSIGMASK = 0x420a;
     public static final int PTRACE_SETSIGMASK = 0x420b;
+    public static final int PTRACE_SECCOMP_GET_FILTER = 0x420c;
+    public static final int PTRACE_SECCOMP_GET_METADATA = 0x420d;
     public static final int PTRACE_GET_RSEQ_CONFIGURATION = 0x420f;
 
     public static final int PTRACE_PEEKSIGINFO_SHARED = 1;
@@ -24,6 +26,8 @@ public final class PtraceRequest {
     public static final int PTRACE_O_TRACEVFORK = 4;
     public static final int PTRACE_O_TRACECLONE = 8;
     public static final int PTRACE_O_EXITKILL = 0x100000;
+
+    public static final int PTRACE_O_SUSPEND_SECCOMP = 0x200000;
 
     public static final int PTRACE_EVENT_FORK = 1;
     public static final int PTRACE_EVENT_VFORK = 2;

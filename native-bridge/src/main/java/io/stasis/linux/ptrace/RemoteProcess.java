@@ -86,6 +86,12 @@ public final class RemoteProcess implements AutoCloseable {
             List<ThreadContext> threads,
             long caughtSignals) {
         int marker = marker(pid, caughtSignals);
+        for (ThreadContext thread : threads) {
+            CallGuard.checkFrame(pid, thread, marker, vdso.end());
+        }
+        CallGuard.check(
+                pid, leader, vdso.end(), SystemCall.MMAP, 0, SCRATCH_BYTES, PROT_RWX, MAP_PRIVATE_ANONYMOUS, -1);
+        CallGuard.check(pid, leader, vdso.end(), SystemCall.MUNMAP, 0, SCRATCH_BYTES);
         long padding = (vdsoEnd(memory, vdso) + 15) & ~15L;
         int room = (int) ((vdso.end() - padding) / 2) & ~15;
         ByteBuffer both = Libc.buffer(2 * room);
@@ -135,6 +141,7 @@ public final class RemoteProcess implements AutoCloseable {
         }
         long table = scratch + TABLE_OFFSET;
         ByteBuffer image = calls.place(table);
+        CallGuard.check(pid, thread, table, calls, image);
         memory.write(table, image);
         InjectionBlock block = InjectionBlock.table(scratch + BLOCK_OFFSET, thread, marker, table, calls.size());
         Registers after = run(memory, thread, scratch + BLOCK_OFFSET, block, marker);

@@ -1,5 +1,8 @@
 package io.stasis.linux.ptrace;
 
+import io.stasis.linux.seccomp.SeccompFilter;
+import java.util.List;
+
 /**
  * A frozen thread and the state it must go on with.
  *
@@ -8,5 +11,13 @@ package io.stasis.linux.ptrace;
  * @param signalMask its true signal mask
  * @param innerPid thread group id in its own pid namespace
  * @param innerTid thread id in its own pid namespace
+ * @param filters its seccomp filters, oldest first
  */
-public record ThreadContext(Tracee tracee, Registers registers, long signalMask, int innerPid, int innerTid) {}
+public record ThreadContext(
+        Tracee tracee, Registers registers, long signalMask, int innerPid, int innerTid, List<SeccompFilter> filters) {
+
+    /** A thread without seccomp filters. */
+    public ThreadContext(Tracee tracee, Registers registers, long signalMask, int innerPid, int innerTid) {
+        this(tracee, registers, signalMask, innerPid, innerTid, List.of());
+    }
+}

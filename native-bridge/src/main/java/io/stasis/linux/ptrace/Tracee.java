@@ -7,6 +7,7 @@ import io.stasis.linux.KernelException;
 import io.stasis.linux.Tid;
 import io.stasis.linux.libc.Libc;
 import io.stasis.linux.libc.SystemCall;
+import io.stasis.linux.seccomp.SeccompFilter;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -36,6 +37,7 @@ public final class Tracee {
     private static final int CLD_EXITED = 1;
     private static final int CLD_TRAPPED = 4;
 
+    private static final int SECCOMP_FILTER_FLAG_LOG = 2;
     private static final int SIGINFO_BYTES = 128;
     private static final int XSTATE_MAX = 16384;
 
@@ -191,6 +193,33 @@ public final class Tracee {
         Scratch s = SCRATCH.get();
         s.buffer.putLong(0, mask);
         check(ptrace(PTRACE_SETSIGMASK, tid, 8, s.address), "PTRACE_SETSIGMASK", tid);
+    }
+
+    /**
+     * The filters of seccomp(2), oldest first; empty when the thread has none.
+     *
+     * @throws KernelException EACCES when the tracer lacks CAP_SYS_ADMIN or is under seccomp itself
+     */
+    public List<SeccompFilter> seccompFilters() {
+        Scratch s = SCRATCH.get();
+        List<SeccompFilter> filters = new ArrayList<>();
+        while (true) {
+            long count = ptrace(PTRACE_SECCOMP_GET_FILTER, tid, filters.size(), 0);
+            if (count == -Errno.EINVAL || count == -Errno.ENOENT) {
+                return filters; // not in filter mode; behind the last one
+            }
+            check(count, "PTRACE_SECCOMP_GET_FILTER", tid);
+            ByteBuffer code = Libc.buffer((int) count * SeccompFilter.INSTRUCTION);
+            check(
+                    ptrace(PTRACE_SECCOMP_GET_FILTER, tid, filters.size(), Libc.address(code)),
+                    "PTRACE_SECCOMP_GET_FILTER",
+                    tid);
+            byte[] instructions = new byte[code.capacity()];
+            code.get(0, instructions);
+            s.vector.putLong(0, filters.size()).putLong(8, 0);
+            check(ptrace(PTRACE_SECCOMP_GET_METADATA, tid, 16, s.iovec), "PTRACE_SECCOMP_GET_METADATA", tid);
+            filters.add(new SeccompFilter(instructions, (s.vector.getLong(8) & SECCOMP_FILTER_FLAG_LOG) != 0));
+        }
     }
 
     /** What rseq(2) was registered with. */

@@ -27,7 +27,7 @@ final class Catalog {
 
     /** One for each kind of thing that the kernel keeps for a process, and what only root can take along. */
     static Stream<Program> resources() {
-        return Stream.concat(unprivileged(), Stream.of(fullConnection()));
+        return Stream.concat(unprivileged(), Stream.of(fullConnection(), Programs.c("seccomp")));
     }
 
     /** A TCP connection with more in flight than its receiver has room for. */
@@ -58,6 +58,8 @@ final class Catalog {
                 Programs.c("forker"),
                 Programs.c("storm"),
                 Programs.c("threadstate"),
+                Programs.c("modes"),
+                Programs.c("mappings"),
                 Programs.c("threads").with("250"),
                 Programs.c("ring").with("50"));
     }
