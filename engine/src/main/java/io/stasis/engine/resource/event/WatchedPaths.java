@@ -1,8 +1,8 @@
 package io.stasis.engine.resource.event;
 
 import io.stasis.linux.Pid;
+import io.stasis.linux.notify.FileHandles;
 import io.stasis.linux.proc.FdTable;
-import io.stasis.linux.proc.FileHandles;
 import io.stasis.linux.proc.FileStatus;
 import io.stasis.linux.proc.Mappings;
 import io.stasis.linux.proc.ProcFiles;

@@ -1,9 +1,10 @@
-package io.stasis.linux.proc;
+package io.stasis.linux.notify;
 
 import io.stasis.linux.Fd;
 import io.stasis.linux.libc.Fcntl;
 import io.stasis.linux.libc.Libc;
 import io.stasis.linux.libc.SystemCall;
+import io.stasis.linux.proc.FileStatus;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
