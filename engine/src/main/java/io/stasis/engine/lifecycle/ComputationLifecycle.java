@@ -179,7 +179,8 @@ public final class ComputationLifecycle {
         return new State(s.trees, s.directory, s.intervalSeconds, operation, s.last);
     }
 
+    /** Of a log that begins in the middle of an operation, which is therefore not known. */
     private static Operation inPhase(Operation o, Phase phase) {
-        return new Operation(o.id, o.restart, o.generation, o.directory, o.kill, phase);
+        return o == null ? null : new Operation(o.id, o.restart, o.generation, o.directory, o.kill, phase);
     }
 }

@@ -81,6 +81,46 @@ class CommandsIT {
     }
 
     @Test
+    void whatHappenedIsDecidedAgainAndExplained() {
+        var target = stasis.launch(Programs.c("pipes"));
+        target.checkpoint();
+        target.checkpointAndKill();
+        target.restart();
+        String image = target.image().toString();
+        for (String[] log : new String[][] {{"replay", image, "--generation", "1"}, {"replay", image}, {"replay"}}) {
+            assertThat(stasis.run(log).expectSuccess().out()).contains("decided again: all the same");
+        }
+        JsonNode result = stasis.run("replay", "--json").expectSuccess().json();
+        assertThat(result.path("ok").asBoolean()).isTrue();
+        assertThat(result.path("records").asInt()).isPositive();
+        assertThat(stasis.run("replay", "--why").expectSuccess().out())
+                .contains("restart ", "REBUILD", "waited for: process|");
+        JsonNode why = stasis.run("replay", "--why", image, "--generation", "1", "--json")
+                .expectSuccess()
+                .json();
+        assertThat(why.path("kind").asText()).isEqualTo("checkpoint");
+        assertThat(why.path("phases").size()).isEqualTo(5);
+        assertThat(why.path("thread").asText()).contains("system call");
+        assertThat(stasis.run("replay", image, "--diff", "1", "6", "--entity", "process|*")
+                        .expectSuccess()
+                        .out())
+                .contains("process|", "SUSPEND");
+        stasis.run("replay", image, "--at", "yesterday").expectExit(2);
+        stasis.run("replay", image, "--at", "3", "--diff", "1", "2").expectExit(2);
+        target.finish();
+    }
+
+    /** A netlink socket cannot be captured; the agent's log tells afterwards that this was so. */
+    @Test
+    void aRefusedCheckpointIsExplained() {
+        var target = stasis.launch(Programs.c("unsupported").with("netlink"));
+        stasis.run("checkpoint", target.name()).expectExit(4);
+        assertThat(stasis.run("replay", "--why").expectSuccess().out())
+                .contains("before its first phase, with nothing frozen", "netlink");
+        target.finish();
+    }
+
+    @Test
     void imagesAreForTheirOwnerOnly() throws IOException {
         var target = stasis.launch(Programs.c("counter"));
         target.checkpoint();
