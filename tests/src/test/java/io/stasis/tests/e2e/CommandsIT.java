@@ -9,6 +9,7 @@ import io.stasis.tests.harness.Programs;
 import io.stasis.tests.harness.Stasis;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
@@ -110,14 +111,16 @@ class CommandsIT {
         target.finish();
     }
 
-    /** A netlink socket cannot be captured; the agent's log tells afterwards that this was so. */
+    /** The agent's log tells afterwards what was in the way. */
     @Test
-    void aRefusedCheckpointIsExplained() {
+    void aRefusedCheckpointIsExplained() throws IOException {
         var target = stasis.launch(Programs.c("unsupported").with("netlink"));
+        Files.createFile(Path.of(target.progress().file() + ".go"));
+        target.awaitLine("holds");
         stasis.run("checkpoint", target.name()).expectExit(4);
         assertThat(stasis.run("replay", "--why").expectSuccess().out())
-                .contains("before its first phase, with nothing frozen", "netlink");
-        target.finish();
+                .contains("before its first phase, with nothing frozen", "socket:[");
+        target.end();
     }
 
     @Test

@@ -11,7 +11,12 @@ import io.stasis.image.ImageDirectory;
 import io.stasis.image.ImageVerifier;
 import io.stasis.image.log.EventLog;
 import io.stasis.tools.StasisCommand;
+import io.stasis.tools.explain.ChromeTrace;
+import io.stasis.tools.explain.EntityPattern;
+import io.stasis.tools.explain.LogPosition;
+import io.stasis.tools.explain.TimelinePage;
 import io.stasis.tools.output.Text;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -20,6 +25,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.SortedMap;
 import java.util.function.Predicate;
+import java.util.stream.Stream;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -61,6 +67,18 @@ public final class ReplayCommand extends StasisCommand {
             description = "Explain why the last checkpoint or restart failed, or what it took its time for.")
     private boolean why;
 
+    @Option(
+            names = "--html",
+            paramLabel = "FILE",
+            description = "Write a page that shows all checkpoints and restarts of the log on a time line.")
+    private Path html;
+
+    @Option(
+            names = "--trace",
+            paramLabel = "FILE",
+            description = "Write them in Chrome's Trace Event Format, for Perfetto or chrome://tracing.")
+    private Path trace;
+
     @Option(names = "--generation", paramLabel = "N", description = "This generation instead of the newest.")
     private int generation;
 
@@ -75,18 +93,30 @@ public final class ReplayCommand extends StasisCommand {
     private boolean json;
 
     @Override
-    public Integer call() {
+    public Integer call() throws IOException {
+        long kinds = Stream.of(diff != null, why, html != null, trace != null)
+                .filter(given -> given)
+                .count();
+        if (kinds > 1) {
+            throw usage("give one of --diff, --why, --html and --trace");
+        }
         if (diff != null && at != null) {
             throw usage("--diff and --at exclude each other");
-        }
-        if (why && diff != null) {
-            throw usage("--why and --diff exclude each other");
         }
         List<EventLog.Entry> entries = new ArrayList<>();
         EventLog.openReadOnly(file(), entries::add).close();
         Predicate<String> chosen = EntityPattern.of(entity);
         if (why) {
             return explain(entries);
+        }
+        if (html != null) {
+            List<Explanation> told = operations(entries).stream()
+                    .map(operation -> Explanation.of(operation, entries))
+                    .toList();
+            return write(html, TimelinePage.of(told));
+        }
+        if (trace != null) {
+            return write(trace, Json.write(ChromeTrace.of(operations(entries))) + "\n");
         }
         if (diff != null) {
             return changes(Replay.changes(entries, diff.getFirst(), diff.getLast()), chosen);
@@ -197,19 +227,25 @@ public final class ReplayCommand extends StasisCommand {
         return value == null ? "-" : value instanceof String text ? text : Json.write(value);
     }
 
-    /** The operation that --at names, else the last one. */
-    private Operation operation(List<EventLog.Entry> entries) {
-        List<Operation> all = Operations.of(entries);
+    /** All of them that had begun by the time of --at. */
+    private List<Operation> operations(List<EventLog.Entry> entries) {
         long sequence = at == null ? Long.MAX_VALUE : sequenceAt(entries);
-        return all.stream()
+        List<Operation> all = Operations.of(entries).stream()
                 .filter(each -> each.firstSequence() <= sequence)
-                .reduce((first, second) -> second)
-                .orElseThrow(() -> usage(
-                        "this log tells of no checkpoint or restart" + (at == null ? "" : " that had begun by " + at)));
+                .toList();
+        if (all.isEmpty()) {
+            throw usage("this log tells of no checkpoint or restart" + (at == null ? "" : " that had begun by " + at));
+        }
+        return all;
+    }
+
+    private static int write(Path file, String text) throws IOException {
+        Files.writeString(file, text);
+        return ExitCode.OK;
     }
 
     private int explain(List<EventLog.Entry> entries) {
-        Explanation explanation = Explanation.of(operation(entries), entries);
+        Explanation explanation = Explanation.of(operations(entries).getLast(), entries);
         System.out.print(json ? Json.write(explanation.json()) + "\n" : explanation.text());
         return ExitCode.OK;
     }

@@ -1,14 +1,14 @@
-package io.stasis.tools.images;
+package io.stasis.tools.explain;
 
 import java.util.function.Predicate;
 import java.util.regex.Pattern;
 
 /** Names of entities by a pattern: {@code *} stands for any text, {@code ?} for one character. */
-final class EntityPattern {
+public final class EntityPattern {
     private EntityPattern() {}
 
     /** A pattern without either matches every name that contains it. */
-    static Predicate<String> of(String pattern) {
+    public static Predicate<String> of(String pattern) {
         if (!pattern.contains("*") && !pattern.contains("?")) {
             return name -> name.contains(pattern);
         }

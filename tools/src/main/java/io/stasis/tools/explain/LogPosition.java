@@ -1,4 +1,4 @@
-package io.stasis.tools.images;
+package io.stasis.tools.explain;
 
 import io.stasis.image.log.EventLog;
 import java.time.DateTimeException;
@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /** A place in a log, as users give it: the number of a record, or a time. */
-final class LogPosition {
+public final class LogPosition {
     private LogPosition() {}
 
     /**
@@ -21,7 +21,7 @@ final class LogPosition {
      *     then of the day of the log's last record; or an instant of ISO 8601 such as "2026-12-01T14:52:16.8Z"
      * @throws IllegalArgumentException with a sentence for the user
      */
-    static long sequence(List<EventLog.Entry> entries, String text) {
+    public static long sequence(List<EventLog.Entry> entries, String text) {
         if (text.chars().allMatch(Character::isDigit) && !text.isEmpty()) {
             return Long.parseLong(text);
         }
