@@ -14,6 +14,7 @@ import io.stasis.tools.StasisCommand;
 import io.stasis.tools.explain.ChromeTrace;
 import io.stasis.tools.explain.EntityPattern;
 import io.stasis.tools.explain.LogPosition;
+import io.stasis.tools.explain.Stepper;
 import io.stasis.tools.explain.TimelinePage;
 import io.stasis.tools.output.Text;
 import java.io.IOException;
@@ -26,6 +27,8 @@ import java.util.Map;
 import java.util.SortedMap;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
+import org.jline.terminal.Terminal;
+import org.jline.terminal.TerminalBuilder;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -68,6 +71,12 @@ public final class ReplayCommand extends StasisCommand {
     private boolean why;
 
     @Option(
+            names = "--step",
+            description =
+                    "Walk through the log at a prompt, forward and backward, with the state of an entity after each step.")
+    private boolean step;
+
+    @Option(
             names = "--html",
             paramLabel = "FILE",
             description = "Write a page that shows all checkpoints and restarts of the log on a time line.")
@@ -94,11 +103,11 @@ public final class ReplayCommand extends StasisCommand {
 
     @Override
     public Integer call() throws IOException {
-        long kinds = Stream.of(diff != null, why, html != null, trace != null)
+        long kinds = Stream.of(diff != null, why, step, html != null, trace != null)
                 .filter(given -> given)
                 .count();
         if (kinds > 1) {
-            throw usage("give one of --diff, --why, --html and --trace");
+            throw usage("give one of --diff, --why, --step, --html and --trace");
         }
         if (diff != null && at != null) {
             throw usage("--diff and --at exclude each other");
@@ -108,6 +117,9 @@ public final class ReplayCommand extends StasisCommand {
         Predicate<String> chosen = EntityPattern.of(entity);
         if (why) {
             return explain(entries);
+        }
+        if (step) {
+            return walk(entries);
         }
         if (html != null) {
             List<Explanation> told = operations(entries).stream()
@@ -237,6 +249,18 @@ public final class ReplayCommand extends StasisCommand {
             throw usage("this log tells of no checkpoint or restart" + (at == null ? "" : " that had begun by " + at));
         }
         return all;
+    }
+
+    private int walk(List<EventLog.Entry> entries) throws IOException {
+        // A terminal that can do nothing serves too, and so does a pipe.
+        try (Terminal terminal =
+                TerminalBuilder.builder().system(true).dumb(true).build()) {
+            Stepper stepper = new Stepper(entries, terminal);
+            stepper.select(entity);
+            stepper.run();
+            terminal.flush();
+        }
+        return ExitCode.OK;
     }
 
     private static int write(Path file, String text) throws IOException {
