@@ -139,6 +139,7 @@ public final class StasisClient {
      * @param intervalSeconds seconds between automatic checkpoints; 0 for none
      * @param startTime field 22 of /proc/PID/stat
      * @param cookie value of STASIS_COOKIE in the program's environment
+     * @param key file of the key that generations are signed with, or null
      */
     public Registered register(
             String name,
@@ -147,7 +148,8 @@ public final class StasisClient {
             long pid,
             long startTime,
             List<String> command,
-            String cookie) {
+            String cookie,
+            Path key) {
         Map<String, Object> fields = new LinkedHashMap<>();
         put(fields, "name", name);
         put(fields, "dir", directory);
@@ -156,6 +158,7 @@ public final class StasisClient {
         put(fields, "startTime", startTime);
         put(fields, "command", command);
         put(fields, "cookie", cookie);
+        put(fields, "sign", key == null ? null : key.toAbsolutePath());
         put(fields, "cwd", workingDirectory());
         Map<String, Object> result = request("register", fields, progress -> {});
         return new Registered(Json.string(result, "name", name), Path.of(Json.string(result, "dir", "")));
@@ -189,7 +192,13 @@ public final class StasisClient {
 
     /** Restarts without a terminal: the agent owns the program. {@code generation} 0 takes the newest. */
     public Restarted restartDetached(Path directory, int generation, Consumer<Progress> progress) {
+        return restartDetached(directory, generation, null, progress);
+    }
+
+    /** @param requiredKey base64 of the public key that must have signed the generation, or null */
+    public Restarted restartDetached(Path directory, int generation, String requiredKey, Consumer<Progress> progress) {
         Map<String, Object> fields = restartFields(directory, generation, null);
+        put(fields, "requireSignature", requiredKey);
         fields.put("detach", true);
         return restarted(request("restart", fields, progress));
     }
@@ -198,11 +207,18 @@ public final class StasisClient {
      * Restarts the program as a child of this process.
      *
      * @param terminal path of the caller's terminal, or null
+     * @param requiredKey base64 of the public key that must have signed the generation, or null
      * @param spawn starts the restore stub at the path it is given and returns its pid
      */
     public Restarted restart(
-            Path directory, int generation, String terminal, ToIntFunction<String> spawn, Consumer<Progress> progress) {
+            Path directory,
+            int generation,
+            String terminal,
+            String requiredKey,
+            ToIntFunction<String> spawn,
+            Consumer<Progress> progress) {
         Map<String, Object> fields = restartFields(directory, generation, terminal);
+        put(fields, "requireSignature", requiredKey);
         fields.put("detach", false);
         try (Connection connection = begin("restart", fields)) {
             while (true) {

@@ -97,6 +97,7 @@ class StasisClientTest {
                             Path.of("/d"),
                             2,
                             "/dev/pts/3",
+                            null,
                             stub -> {
                                 spawned.add(stub);
                                 return 4712;

@@ -163,7 +163,7 @@ final class ControlSession {
         Tree tree = new Tree(
                 agent.config().host(), pid, request.path("startTime").asLong(), text(request, "cookie"), command);
         Answer answer =
-                requests.register(name, directory, request.path("interval").asInt(0), tree);
+                requests.register(name, directory, request.path("interval").asInt(0), text(request, "sign"), tree);
         if (answer instanceof Answer.Registered(String given, String where)) {
             Map<String, Object> result = new LinkedHashMap<>();
             result.put("name", given);
@@ -198,7 +198,8 @@ final class ControlSession {
                     request.path("pid").asInt(),
                     text(request, "dir"),
                     request.path("cwd").asText("/"),
-                    request.path("kill").asBoolean());
+                    request.path("kill").asBoolean(),
+                    text(request, "sign"));
             if (!(answer instanceof Answer.Checkpointed checkpointed)) {
                 unexpected(answer);
                 return;
@@ -227,7 +228,8 @@ final class ControlSession {
         Path directory = Path.of(request.path("dir").asText());
         int generation = request.path("generation").asInt(0);
         boolean detached = request.path("detach").asBoolean();
-        Answer prepared = requests.prepareRestart(agent.config().host(), directory, generation, detached);
+        Answer prepared = requests.prepareRestart(
+                agent.config().host(), directory, generation, detached, text(request, "requireSignature"));
         if (!(prepared instanceof Answer.Prepared(String name, String operation, String stub))) {
             unexpected(prepared);
             return;

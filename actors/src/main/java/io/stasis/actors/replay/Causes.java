@@ -85,6 +85,7 @@ final class Causes {
             case ComputationLifecycle.Event.Aborted(String operation, String reason) ->
                 new ComputationLifecycle.Command.Abort(reason);
             case ComputationLifecycle.Event.Ended(String reason) -> new ComputationLifecycle.Command.End(reason);
+            case ComputationLifecycle.Event.KeyChosen(String file) -> new ComputationLifecycle.Command.ChooseKey(file);
         };
     }
 }

@@ -147,6 +147,8 @@ public final class EventText {
             case ComputationLifecycle.Event.Aborted(String operation, String reason) ->
                 operation + " aborted: " + reason;
             case ComputationLifecycle.Event.Ended(String reason) -> "ended: " + reason;
+            case ComputationLifecycle.Event.KeyChosen(String file) ->
+                file == null ? "generations are not signed any more" : "generations are signed with the key in " + file;
         };
     }
 

@@ -159,12 +159,12 @@ record Lifecycle<S, E>(
         var tree = new ComputationLifecycle.Tree("", 0, 0, null, List.of());
         List<ComputationLifecycle.State> states = new ArrayList<>();
         for (var trees : List.of(Map.of(tree.host(), tree), Map.<String, ComputationLifecycle.Tree>of())) {
-            states.add(new ComputationLifecycle.State(trees, null, 0, null, null));
+            states.add(new ComputationLifecycle.State(trees, null, 0, null, null, null));
             for (boolean kill : new boolean[] {false, true}) {
                 for (boolean restart : new boolean[] {false, true}) {
                     Stream.concat(Stream.of((Phase) null), Stream.of(Phase.values()))
                             .map(phase -> new ComputationLifecycle.Operation(operation, restart, 0, null, kill, phase))
-                            .map(under -> new ComputationLifecycle.State(trees, null, 0, under, null))
+                            .map(under -> new ComputationLifecycle.State(trees, null, 0, under, null, null))
                             .forEach(states::add);
                 }
             }

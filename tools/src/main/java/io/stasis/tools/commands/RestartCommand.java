@@ -3,6 +3,7 @@ package io.stasis.tools.commands;
 import io.stasis.client.Json;
 import io.stasis.client.StasisClient;
 import io.stasis.client.StasisClient.Restarted;
+import io.stasis.image.seal.SigningKey;
 import io.stasis.tools.StasisCommand;
 import io.stasis.tools.launch.AgentStarter;
 import io.stasis.tools.output.ProgressLine;
@@ -42,6 +43,12 @@ public final class RestartCommand extends StasisCommand {
     @Option(names = "--pidfile", paramLabel = "F", description = "Write the root process's pid to this file.")
     private Path pidFile;
 
+    @Option(
+            names = "--require-signature",
+            paramLabel = "PUBKEY",
+            description = "Refuse a generation that is not signed with the key whose public half is in this file.")
+    private Path publicKey;
+
     @Option(names = "--json", description = "Report as JSON, with --detach.")
     private boolean json;
 
@@ -60,7 +67,7 @@ public final class RestartCommand extends StasisCommand {
     private int detached(StasisClient agent) throws IOException {
         Restarted program;
         try (ProgressLine progress = new ProgressLine()) {
-            program = agent.restartDetached(directory, generation, progress);
+            program = agent.restartDetached(directory, generation, requiredKey(), progress);
         }
         writePid(program);
         if (json) {
@@ -88,6 +95,7 @@ public final class RestartCommand extends StasisCommand {
                     directory,
                     generation,
                     foreground.terminalPath(),
+                    requiredKey(),
                     path -> stub[0] = foreground.spawn(path),
                     progress);
         } catch (RuntimeException e) {
@@ -97,6 +105,14 @@ public final class RestartCommand extends StasisCommand {
         writePid(program);
         byte[] settings = program.termios() == null ? null : Base64.getDecoder().decode(program.termios());
         return foreground.follow(program.pid(), program.foregroundGroup(), settings);
+    }
+
+    /** For the agent, or null. */
+    private String requiredKey() {
+        return publicKey == null
+                ? null
+                : Base64.getEncoder()
+                        .encodeToString(SigningKey.readPublic(publicKey).getEncoded());
     }
 
     private void writePid(Restarted program) throws IOException {
