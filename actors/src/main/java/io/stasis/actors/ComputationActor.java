@@ -23,6 +23,7 @@ import io.stasis.engine.lifecycle.ComputationLifecycle.Tree;
 import io.stasis.engine.lifecycle.Decision;
 import io.stasis.engine.lifecycle.Phase;
 import io.stasis.image.ImageDirectory.Staging;
+import io.stasis.image.seal.SigningKey;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -44,16 +45,24 @@ import java.util.function.Supplier;
 final class ComputationActor extends EventSourcedBehavior<ComputationActor.Command, Event, State> {
     sealed interface Command extends Message {}
 
-    record Register(Tree tree, String directory, int intervalSeconds, ActorRef<Answer> replyTo) implements Command {}
+    /** @param keyFile of the key to sign with, null for none */
+    record Register(Tree tree, String directory, int intervalSeconds, String keyFile, ActorRef<Answer> replyTo)
+            implements Command {}
 
-    /** @param directory image directory, null for the registered one */
-    record Checkpoint(String directory, boolean kill, String cause, ActorRef<Answer> replyTo) implements Command {}
+    /**
+     * @param directory image directory, null for the registered one
+     * @param keyFile of the key to sign with, null for the registered one, if any
+     */
+    record Checkpoint(String directory, boolean kill, String keyFile, String cause, ActorRef<Answer> replyTo)
+            implements Command {}
 
+    /** @param requiredKey base64 of the public key that must have signed the generation, null for none */
     record PrepareRestart(
             String host,
             String directory,
             int generation,
             RestartOptions options,
+            String requiredKey,
             String cause,
             ActorRef<Answer> replyTo)
             implements Command {}
@@ -86,6 +95,7 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
         final List<Answer.PhaseDone> done = new ArrayList<>();
         final Map<String, Answer.PhaseDone> written = new HashMap<>();
         Staging staging;
+        SigningKey key;
         long firstSequence;
         long phaseStartedNanos;
         Phase phase;
@@ -236,12 +246,23 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
                 new ComputationLifecycle.Command.Register(
                         register.tree, register.directory, register.intervalSeconds))) {
             case Decision.Accepted<Event>(List<Event> events) ->
-                Effect().persist(events).thenRun((State now) -> {
+                Effect().persist(withKey(events, register.keyFile)).thenRun((State now) -> {
                     arm(now);
                     register.replyTo.tell(new Answer.Registered(name, register.directory));
                 });
             case Decision.Rejected<Event>(String reason) -> refuse(register.replyTo, refusal(reason));
         };
+    }
+
+    /** Says with which key generations are signed from now on, when that is another one than before. */
+    private List<Event> withKey(List<Event> events, String keyFile) {
+        List<Event> all = new ArrayList<>(events);
+        if (!java.util.Objects.equals(keyFile, stateNow.keyFile())
+                && ComputationLifecycle.decide(stateNow, new ComputationLifecycle.Command.ChooseKey(keyFile))
+                        instanceof Decision.Accepted<Event>(List<Event> chosen)) {
+            all.addAll(chosen);
+        }
+        return all;
     }
 
     private Effect<Event, State> refuse(ActorRef<Answer> client, Answer.Refused why) {
@@ -391,7 +412,7 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
             }
             context.getSelf()
                     .tell(new Checkpoint(
-                            null, false, "interval", context.getSystem().ignoreRef()));
+                            null, false, null, "interval", context.getSystem().ignoreRef()));
             return nothing();
         });
         return nothing();
@@ -421,8 +442,13 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
                 Set.copyOf(state.trees().keySet()));
         Running mine = running;
         mine.firstSequence = generations.lastSequence() + 1;
+        String keyFile = checkpoint.keyFile == null ? state.keyFile() : checkpoint.keyFile;
         aside(
-                () -> generations.begin(Path.of(directory), mine.hosts),
+                () -> {
+                    // A key that cannot be used is told before anything is frozen.
+                    mine.key = keyFile == null ? null : SigningKey.read(Path.of(keyFile));
+                    return generations.begin(Path.of(directory), mine.hosts);
+                },
                 (staging, failure) -> failure != null
                         ? failBeforeStart(Answer.Refused.of(failure))
                         : started(mine, staging, directory, checkpoint));
@@ -567,7 +593,8 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
                         mine.written,
                         mine.firstSequence,
                         mine.pausedNanos,
-                        Map.of("kill", Boolean.toString(mine.kill))),
+                        Map.of("kill", Boolean.toString(mine.kill)),
+                        mine.key),
                 (path, failure) -> failure != null ? commitFailed(failure) : committed(mine, path));
     }
 
@@ -682,7 +709,8 @@ final class ComputationActor extends EventSourcedBehavior<ComputationActor.Comma
 
     private void verifyImage(Running mine, PrepareRestart prepare) {
         aside(
-                () -> generations.verify(Path.of(prepare.directory), prepare.generation, prepare.host),
+                () -> generations.verify(
+                        Path.of(prepare.directory), prepare.generation, prepare.host, prepare.requiredKey),
                 (image, failure) -> failure != null
                         ? failBeforeStart(Answer.Refused.of(failure))
                         : startRestart(mine, prepare, image));

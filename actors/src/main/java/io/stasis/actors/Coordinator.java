@@ -32,13 +32,16 @@ public final class Coordinator extends AbstractBehavior<Coordinator.Command> {
 
     record Nodes(List<ActorRef<NodeAgent.Command>> nodes) implements Command, NoSerializationVerificationNeeded {}
 
-    record Register(String name, String directory, int intervalSeconds, Tree tree, ActorRef<Answer> replyTo)
+    /** @param keyFile of the key to sign with, null for none */
+    record Register(
+            String name, String directory, int intervalSeconds, String keyFile, Tree tree, ActorRef<Answer> replyTo)
             implements Command {}
 
     /**
      * @param name of a computation, or null when {@code pid} names its root
      * @param directory image directory, null for the computation's own
      * @param workingDirectory of the command, for a default directory
+     * @param keyFile of the key to sign with, null for the computation's own, if any
      */
     record Checkpoint(
             String host,
@@ -47,15 +50,18 @@ public final class Coordinator extends AbstractBehavior<Coordinator.Command> {
             String directory,
             String workingDirectory,
             boolean kill,
+            String keyFile,
             ActorRef<Answer> replyTo)
             implements Command {}
 
+    /** @param requiredKey base64 of the public key that must have signed the generation, null for none */
     record PrepareRestart(
             String name,
             String host,
             String directory,
             int generation,
             RestartOptions options,
+            String requiredKey,
             ActorRef<Answer> replyTo)
             implements Command {}
 
@@ -99,14 +105,21 @@ public final class Coordinator extends AbstractBehavior<Coordinator.Command> {
                         Register.class,
                         m -> tell(
                                 m.name,
-                                new ComputationActor.Register(m.tree, m.directory, m.intervalSeconds, m.replyTo)))
+                                new ComputationActor.Register(
+                                        m.tree, m.directory, m.intervalSeconds, m.keyFile, m.replyTo)))
                 .onMessage(Checkpoint.class, this::checkpoint)
                 .onMessage(
                         PrepareRestart.class,
                         m -> tell(
                                 m.name,
                                 new ComputationActor.PrepareRestart(
-                                        m.host, m.directory, m.generation, m.options, "restart command", m.replyTo)))
+                                        m.host,
+                                        m.directory,
+                                        m.generation,
+                                        m.options,
+                                        m.requiredKey,
+                                        "restart command",
+                                        m.replyTo)))
                 .onMessage(
                         FinishRestart.class,
                         m -> tell(m.name, new ComputationActor.FinishRestart(m.operation, m.stub, m.replyTo)))
@@ -160,14 +173,22 @@ public final class Coordinator extends AbstractBehavior<Coordinator.Command> {
             return tell(
                     checkpoint.name,
                     new ComputationActor.Checkpoint(
-                            checkpoint.directory, checkpoint.kill, "checkpoint command", checkpoint.replyTo));
+                            checkpoint.directory,
+                            checkpoint.kill,
+                            checkpoint.keyFile,
+                            "checkpoint command",
+                            checkpoint.replyTo));
         }
         byRoot(checkpoint.host, checkpoint.pid, known -> {
             if (known != null) {
                 tell(
                         known,
                         new ComputationActor.Checkpoint(
-                                checkpoint.directory, checkpoint.kill, "checkpoint command", checkpoint.replyTo));
+                                checkpoint.directory,
+                                checkpoint.kill,
+                                checkpoint.keyFile,
+                                "checkpoint command",
+                                checkpoint.replyTo));
             } else {
                 attach(checkpoint);
             }
@@ -201,7 +222,7 @@ public final class Coordinator extends AbstractBehavior<Coordinator.Command> {
             ActorRef<ComputationActor.Command> computation = computation(name);
             AskPattern.<ComputationActor.Command, Answer>ask(
                             computation,
-                            replyTo -> new ComputationActor.Register(tree, directory, 0, replyTo),
+                            replyTo -> new ComputationActor.Register(tree, directory, 0, null, replyTo),
                             PATIENCE,
                             getContext().getSystem().scheduler())
                     .whenComplete((registered, failure) -> {
@@ -209,7 +230,11 @@ public final class Coordinator extends AbstractBehavior<Coordinator.Command> {
                             checkpoint.replyTo.tell(refused);
                         } else {
                             computation.tell(new ComputationActor.Checkpoint(
-                                    directory, checkpoint.kill, "checkpoint command", checkpoint.replyTo));
+                                    directory,
+                                    checkpoint.kill,
+                                    checkpoint.keyFile,
+                                    "checkpoint command",
+                                    checkpoint.replyTo));
                         }
                     });
         });

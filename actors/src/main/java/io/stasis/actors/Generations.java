@@ -12,9 +12,13 @@ import io.stasis.image.ImageDirectory.Staging;
 import io.stasis.image.ImageVerifier;
 import io.stasis.image.Manifest;
 import io.stasis.image.log.EventLog;
+import io.stasis.image.seal.Seal;
+import io.stasis.image.seal.SigningKey;
 import java.nio.file.Path;
+import java.security.PublicKey;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Base64;
 import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
@@ -76,7 +80,8 @@ final class Generations {
             Map<String, Answer.PhaseDone> written,
             long firstSequence,
             long pausedNanos,
-            Map<String, String> options) {
+            Map<String, String> options,
+            SigningKey key) {
         List<Manifest.HostEntry> hosts = new ArrayList<>();
         List<Manifest.FileEntry> files = new ArrayList<>();
         Map<String, String> all = new java.util.TreeMap<>(options);
@@ -125,17 +130,28 @@ final class Generations {
                 HexFormat.of().formatHex(slice.head()),
                 pausedNanos,
                 bytes + log.size());
-        Generation generation = staging.commit(manifest);
+        Generation generation = key == null
+                ? staging.commit(manifest)
+                : staging.commit(manifest, complete -> Seal.write(complete, manifest, key));
         return new Committed(generation.path().toString(), bytes + log.size());
     }
 
-    /** @param number 0 for the newest complete generation */
-    Verified verify(Path directory, int number, String host) {
+    /**
+     * @param number 0 for the newest complete generation
+     * @param requiredKey base64 of the public key that must have signed it, null for none
+     */
+    Verified verify(Path directory, int number, String host, String requiredKey) {
         ImageDirectory images = ImageDirectory.open(directory);
         Generation generation = number == 0 ? images.latest() : images.generation(number);
         List<String> findings = ImageVerifier.verify(generation.path());
         if (!findings.isEmpty()) {
             throw new EngineException(EngineException.Kind.IMAGE, String.join("; and ", findings));
+        }
+        if (requiredKey != null) {
+            PublicKey key = SigningKey.decode(Base64.getDecoder().decode(requiredKey), "the request");
+            Seal.problem(generation, key).ifPresent(problem -> {
+                throw new EngineException(EngineException.Kind.IMAGE, problem);
+            });
         }
         Manifest manifest = generation.manifest();
         List<String> hosts =

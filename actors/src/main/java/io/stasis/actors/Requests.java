@@ -40,18 +40,40 @@ public final class Requests {
     }
 
     public Answer register(String name, String directory, int intervalSeconds, Tree tree) {
-        return ask(to -> new Coordinator.Register(name, directory, intervalSeconds, tree, to), SOON);
+        return register(name, directory, intervalSeconds, null, tree);
+    }
+
+    /** @param keyFile of the key to sign with, null for none */
+    public Answer register(String name, String directory, int intervalSeconds, String keyFile, Tree tree) {
+        return ask(to -> new Coordinator.Register(name, directory, intervalSeconds, keyFile, tree, to), SOON);
     }
 
     public Answer checkpoint(String host, String name, int pid, String directory, String cwd, boolean kill) {
-        return ask(to -> new Coordinator.Checkpoint(host, name, pid, directory, cwd, kill, to), LONG);
+        return checkpoint(host, name, pid, directory, cwd, kill, null);
+    }
+
+    /** @param keyFile of the key to sign with, null for the computation's own, if any */
+    public Answer checkpoint(
+            String host, String name, int pid, String directory, String cwd, boolean kill, String keyFile) {
+        return ask(to -> new Coordinator.Checkpoint(host, name, pid, directory, cwd, kill, keyFile, to), LONG);
     }
 
     /** @param generation 0 for the newest */
     public Answer prepareRestart(String host, Path directory, int generation, RestartOptions options) {
+        return prepareRestart(host, directory, generation, options, null);
+    }
+
+    /**
+     * @param generation 0 for the newest
+     * @param requiredKey base64 of the public key that must have signed it, null for none
+     */
+    public Answer prepareRestart(
+            String host, Path directory, int generation, RestartOptions options, String requiredKey) {
         String name = Generations.computationOf(directory, generation);
         return ask(
-                to -> new Coordinator.PrepareRestart(name, host, directory.toString(), generation, options, to), LONG);
+                to -> new Coordinator.PrepareRestart(
+                        name, host, directory.toString(), generation, options, requiredKey, to),
+                LONG);
     }
 
     public Answer finishRestart(String name, String operation, int stub) {

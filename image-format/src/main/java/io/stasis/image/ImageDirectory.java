@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -312,9 +313,19 @@ public final class ImageDirectory {
          * last {@code latest}.
          */
         public Generation commit(Manifest manifest) {
+            return commit(manifest, written -> {});
+        }
+
+        /**
+         * As {@link #commit(Manifest)}.
+         *
+         * @param complete is given the directory when all files are written and none is forced yet, to sign them
+         */
+        public Generation commit(Manifest manifest, Consumer<Path> complete) {
             Path target = path.resolve(name(number));
             try {
                 writeManifest(manifest);
+                complete.accept(staging);
                 forceTree(staging);
                 Files.delete(staging.resolve(LOCK));
                 PrivateFiles.force(staging);

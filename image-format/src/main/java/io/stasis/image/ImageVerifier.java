@@ -1,6 +1,7 @@
 package io.stasis.image;
 
 import io.stasis.image.log.EventLog;
+import io.stasis.image.log.LogAudit;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -11,6 +12,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
@@ -20,6 +22,11 @@ import java.util.stream.Stream;
 public final class ImageVerifier {
     /** Name of the log slice in a generation. */
     public static final String LOG = "events.log";
+
+    /** Name of the signature of a generation, see {@link io.stasis.image.seal.Seal}. */
+    public static final String SEAL = "manifest.sig";
+
+    private static final String AND = "; and ";
 
     private ImageVerifier() {}
 
@@ -34,6 +41,7 @@ public final class ImageVerifier {
         }
         Map<String, Path> present = filesOf(generation, findings);
         present.remove(Manifest.NAME);
+        present.remove(SEAL);
         for (Manifest.FileEntry entry : manifest.files()) {
             Path file = present.remove(entry.name());
             if (file == null) {
@@ -71,7 +79,9 @@ public final class ImageVerifier {
     private static void check(Manifest.FileEntry entry, Path file, List<String> findings) {
         try {
             FileSummary summary = PrivateFiles.summarize(file);
-            if (summary.size() != entry.size()) {
+            if (file.endsWith(LOG) && !matches(entry, summary)) {
+                findings.add(wrongLog(file, "it is not the one that the manifest names"));
+            } else if (summary.size() != entry.size()) {
                 findings.add(file + " is damaged: it has " + summary.size() + " bytes instead of " + entry.size());
             } else if (!HexFormat.of().toHexDigits(summary.crc32c()).equals(entry.crc32c())) {
                 findings.add(wrongChecksum(file));
@@ -79,6 +89,22 @@ public final class ImageVerifier {
         } catch (ImageException e) {
             findings.add(e.getMessage());
         }
+    }
+
+    private static boolean matches(Manifest.FileEntry entry, FileSummary summary) {
+        return summary.size() == entry.size()
+                && HexFormat.of().toHexDigits(summary.crc32c()).equals(entry.crc32c());
+    }
+
+    /** Names the records that are wrong, when there are some. */
+    private static String wrongLog(Path file, String otherwise) {
+        String records = records(file);
+        return file + " is damaged: " + (records.isEmpty() ? otherwise : records.substring(AND.length()));
+    }
+
+    /** Each with "; and " before it. */
+    private static String records(Path log) {
+        return LogAudit.findings(log).stream().map(AND::concat).collect(Collectors.joining());
     }
 
     /** Says also where the damage is, when it is a page file. */
@@ -99,7 +125,12 @@ public final class ImageVerifier {
         }
         try (EventLog log = EventLog.openReadOnly(generation.resolve(LOG))) {
             if (!HexFormat.of().formatHex(log.head()).equals(manifest.logHead())) {
-                findings.add(generation.resolve(LOG) + " is damaged: it ends otherwise than the manifest says");
+                findings.add(
+                        generation.resolve(LOG) + " is damaged: it ends otherwise than the manifest says, with record "
+                                + log.lastSequence() + ": records were removed at its end, or it was written anew"
+                                + records(generation.resolve(LOG)));
+            } else if (!LogAudit.findings(generation.resolve(LOG)).isEmpty()) {
+                findings.add(wrongLog(generation.resolve(LOG), ""));
             } else if (log.recovered().bytes() > 0) {
                 findings.add(generation.resolve(LOG) + " is damaged: its last record is cut off");
             }

@@ -108,8 +108,9 @@ public final class StasisClient {
      * @param pids "keep" for the image's pids, "namespace" for a pid namespace of its own, "auto" for that where pids are
      *     taken, null for that where this user may not choose pids
      * @param pty whether the program gets a pseudo-terminal of its own in any case
+     * @param requiredKey base64 of the public key that must have signed the generation, or null
      */
-    public record Image(Path directory, int generation, String pids, boolean pty) {}
+    public record Image(Path directory, int generation, String pids, boolean pty, String requiredKey) {}
 
     /** Starts the restore stub of a restart. */
     public interface Spawner {
@@ -158,6 +159,7 @@ public final class StasisClient {
      * @param intervalSeconds seconds between automatic checkpoints; 0 for none
      * @param startTime field 22 of /proc/PID/stat
      * @param cookie value of STASIS_COOKIE in the program's environment
+     * @param key file of the key that generations are signed with, or null
      */
     public Registered register(
             String name,
@@ -166,7 +168,8 @@ public final class StasisClient {
             long pid,
             long startTime,
             List<String> command,
-            String cookie) {
+            String cookie,
+            Path key) {
         Map<String, Object> fields = new LinkedHashMap<>();
         put(fields, "name", name);
         put(fields, "dir", directory);
@@ -175,6 +178,7 @@ public final class StasisClient {
         put(fields, "startTime", startTime);
         put(fields, "command", command);
         put(fields, "cookie", cookie);
+        put(fields, "sign", key == null ? null : key.toAbsolutePath());
         put(fields, "cwd", workingDirectory());
         Map<String, Object> result = request("register", fields, progress -> {});
         return new Registered(Json.string(result, "name", name), Path.of(Json.string(result, "dir", "")));
@@ -311,6 +315,7 @@ public final class StasisClient {
         put(fields, "dir", image.directory().toAbsolutePath());
         put(fields, "generation", image.generation() > 0 ? image.generation() : null);
         put(fields, "pids", image.pids());
+        put(fields, "requireSignature", image.requiredKey());
         put(fields, "pty", image.pty() ? true : null);
         put(fields, "clientPid", ProcessHandle.current().pid());
         put(fields, "terminal", terminal);

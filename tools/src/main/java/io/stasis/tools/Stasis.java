@@ -10,6 +10,7 @@ import io.stasis.tools.commands.PsCommand;
 import io.stasis.tools.commands.RestartCommand;
 import io.stasis.tools.demo.DemoCommand;
 import io.stasis.tools.images.InspectCommand;
+import io.stasis.tools.images.KeygenCommand;
 import io.stasis.tools.images.LogCommand;
 import io.stasis.tools.images.ReplayCommand;
 import io.stasis.tools.images.VerifyCommand;
@@ -54,6 +55,7 @@ final class Stasis extends StasisCommand {
             "check",
             "inspect",
             "verify",
+            "keygen",
             "log",
             "replay",
             "demo");
@@ -75,6 +77,7 @@ final class Stasis extends StasisCommand {
             case "coordinator" -> new CoordinatorCommand();
             case "inspect" -> new InspectCommand();
             case "verify" -> new VerifyCommand();
+            case "keygen" -> new KeygenCommand();
             case "log" -> new LogCommand();
             case "replay" -> new ReplayCommand();
             case "demo" -> new DemoCommand();

@@ -94,7 +94,7 @@ class StasisClientTest {
             List<String> spawned = new ArrayList<>();
             var program = StasisClient.of(agent.home())
                     .restart(
-                            new StasisClient.Image(Path.of("/d"), 2, null, false),
+                            new StasisClient.Image(Path.of("/d"), 2, null, false, null),
                             "/dev/pts/3",
                             (stub, pty) -> {
                                 spawned.add(stub);

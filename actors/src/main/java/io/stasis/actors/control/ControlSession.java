@@ -165,7 +165,7 @@ final class ControlSession {
         Tree tree = new Tree(
                 agent.config().host(), pid, request.path("startTime").asLong(), text(request, "cookie"), command);
         Answer answer =
-                requests.register(name, directory, request.path("interval").asInt(0), tree);
+                requests.register(name, directory, request.path("interval").asInt(0), text(request, "sign"), tree);
         if (answer instanceof Answer.Registered(String given, String where)) {
             Map<String, Object> result = new LinkedHashMap<>();
             result.put("name", given);
@@ -200,7 +200,8 @@ final class ControlSession {
                     request.path("pid").asInt(),
                     text(request, "dir"),
                     request.path("cwd").asText("/"),
-                    request.path("kill").asBoolean());
+                    request.path("kill").asBoolean(),
+                    text(request, "sign"));
             if (!(answer instanceof Answer.Checkpointed checkpointed)) {
                 unexpected(answer);
                 return;
@@ -234,7 +235,8 @@ final class ControlSession {
                 !request.path("terminal").asText("").isEmpty(),
                 request.path("pty").asBoolean(),
                 pids(request));
-        Answer prepared = requests.prepareRestart(agent.config().host(), directory, generation, options);
+        Answer prepared = requests.prepareRestart(
+                agent.config().host(), directory, generation, options, text(request, "requireSignature"));
         if (!(prepared instanceof Answer.Prepared(String name, String operation, String stub, boolean pty))) {
             unexpected(prepared);
             return;

@@ -53,7 +53,8 @@ public final class EventText {
         return JSON.convertValue(record, new TypeReference<>() {});
     }
 
-    private static String describe(Object event) {
+    /** What happened, in words. */
+    public static String describe(Object event) {
         return switch (event) {
             case ProcessLifecycle.Event e -> process(e);
             case ThreadLifecycle.Event e -> thread(e);
@@ -146,6 +147,8 @@ public final class EventText {
             case ComputationLifecycle.Event.Aborted(String operation, String reason) ->
                 operation + " aborted: " + reason;
             case ComputationLifecycle.Event.Ended(String reason) -> "ended: " + reason;
+            case ComputationLifecycle.Event.KeyChosen(String file) ->
+                file == null ? "generations are not signed any more" : "generations are signed with the key in " + file;
         };
     }
 
@@ -153,7 +156,7 @@ public final class EventText {
         return millis(outcome.finishedNanos() - outcome.startedNanos());
     }
 
-    private static String millis(long nanos) {
+    static String millis(long nanos) {
         return String.format(java.util.Locale.ROOT, "%.2f ms", nanos / 1e6);
     }
 }

@@ -47,6 +47,7 @@ public final class EventTypes {
         add("connection.drained", ConnectionLifecycle.Event.Drained.class);
         add("connection.refilled", ConnectionLifecycle.Event.Refilled.class);
         add("connection.abandoned", ConnectionLifecycle.Event.Abandoned.class);
+        add("computation.key-chosen", ComputationLifecycle.Event.KeyChosen.class);
     }
 
     private EventTypes() {}

@@ -48,6 +48,9 @@ public final class ComputationLifecycle {
         record Abort(String reason) implements Command {}
 
         record End(String reason) implements Command {}
+
+        /** @param file of the key that all generations from now on are signed with */
+        record ChooseKey(String file) implements Command {}
     }
 
     public sealed interface Event {
@@ -71,6 +74,8 @@ public final class ComputationLifecycle {
         record Aborted(String operation, String reason) implements Event {}
 
         record Ended(String reason) implements Event {}
+
+        record KeyChosen(String file) implements Event {}
     }
 
     /** What is being done. */
@@ -80,14 +85,20 @@ public final class ComputationLifecycle {
      * @param trees by host; empty when nothing runs
      * @param operation null when there is none
      * @param last null before the first checkpoint
+     * @param keyFile of the key that generations are signed with, null for none
      */
     public record State(
-            Map<String, Tree> trees, String directory, int intervalSeconds, Operation operation, Generation last) {}
+            Map<String, Tree> trees,
+            String directory,
+            int intervalSeconds,
+            Operation operation,
+            Generation last,
+            String keyFile) {}
 
     private ComputationLifecycle() {}
 
     public static State initial() {
-        return new State(Map.of(), null, 0, null, null);
+        return new State(Map.of(), null, 0, null, null, null);
     }
 
     public static Decision<Event> decide(State state, Command command) {
@@ -138,6 +149,7 @@ public final class ComputationLifecycle {
                 state.trees.isEmpty() || state.operation != null
                         ? Decision.accept()
                         : Decision.accept(new Event.Ended(reason));
+            case Command.ChooseKey(String file) -> Decision.accept(new Event.KeyChosen(file));
         };
     }
 
@@ -150,7 +162,7 @@ public final class ComputationLifecycle {
             case Event.Registered(Tree tree, String directory, int interval) -> {
                 Map<String, Tree> trees = new TreeMap<>(s.trees);
                 trees.put(tree.host, tree);
-                yield new State(Map.copyOf(trees), directory, interval, s.operation, s.last);
+                yield new State(Map.copyOf(trees), directory, interval, s.operation, s.last, s.keyFile);
             }
             case Event.CheckpointStarted(String id, int generation, String directory, boolean kill, String cause) ->
                 with(s, new Operation(id, false, generation, directory, kill, null));
@@ -160,26 +172,30 @@ public final class ComputationLifecycle {
                         directory,
                         s.intervalSeconds,
                         new Operation(id, true, generation, directory, false, null),
-                        s.last);
+                        s.last,
+                        s.keyFile);
             case Event.PhaseStarted(Phase phase) -> with(s, inPhase(s.operation, phase));
             case Event.PhaseFinished e -> s;
             case Event.Committed(Generation generation) ->
-                new State(s.trees, s.directory, s.intervalSeconds, null, generation);
+                new State(s.trees, s.directory, s.intervalSeconds, null, generation, s.keyFile);
             case Event.Restarted(List<Tree> trees) -> {
                 Map<String, Tree> byHost = new TreeMap<>();
                 trees.forEach(tree -> byHost.put(tree.host, tree));
-                yield new State(Map.copyOf(byHost), s.directory, s.intervalSeconds, null, s.last);
+                yield new State(Map.copyOf(byHost), s.directory, s.intervalSeconds, null, s.last, s.keyFile);
             }
             case Event.Aborted e -> with(s, null);
-            case Event.Ended e -> new State(Map.of(), s.directory, s.intervalSeconds, s.operation, s.last);
+            case Event.Ended e -> new State(Map.of(), s.directory, s.intervalSeconds, s.operation, s.last, s.keyFile);
+            case Event.KeyChosen(String file) ->
+                new State(s.trees, s.directory, s.intervalSeconds, s.operation, s.last, file);
         };
     }
 
     private static State with(State s, Operation operation) {
-        return new State(s.trees, s.directory, s.intervalSeconds, operation, s.last);
+        return new State(s.trees, s.directory, s.intervalSeconds, operation, s.last, s.keyFile);
     }
 
+    /** Of a log that begins in the middle of an operation, which is therefore not known. */
     private static Operation inPhase(Operation o, Phase phase) {
-        return new Operation(o.id, o.restart, o.generation, o.directory, o.kill, phase);
+        return o == null ? null : new Operation(o.id, o.restart, o.generation, o.directory, o.kill, phase);
     }
 }

@@ -11,6 +11,7 @@ import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.Consumer;
 import java.util.zip.CRC32C;
 
 /**
@@ -153,7 +154,21 @@ final class LogFrame {
 
     private static Entry record(ByteBuffer in, Link last) throws BrokenFrameException {
         int start = in.position();
-        int length = in.getInt();
+        int length = in.getInt(start);
+        Entry entry = record(in);
+        if (in.position() - start - 4 != length
+                || entry.sequence() != last.sequence + 1
+                || !Arrays.equals(entry.chain(), hash(last.chain, in.array(), start, in.position() - start - CHAIN))) {
+            throw new BrokenFrameException("record " + entry.sequence() + " of " + entry.entity()
+                    + " does not follow record " + last.sequence
+                    + ": a record was removed, moved, added or altered");
+        }
+        return entry;
+    }
+
+    /** A record as it stands, whatever its hash. */
+    private static Entry record(ByteBuffer in) {
+        in.getInt();
         long sequence = in.getLong();
         long wallNanos = in.getLong();
         long monotonicNanos = in.getLong();
@@ -162,13 +177,31 @@ final class LogFrame {
         String entity = new String(take(in, Short.toUnsignedInt(in.getShort())), StandardCharsets.UTF_8);
         String type = new String(take(in, Short.toUnsignedInt(in.getShort())), StandardCharsets.UTF_8);
         byte[] payload = take(in, in.getInt());
-        byte[] expected = hash(last.chain, in.array(), start, in.position() - start);
         byte[] chain = take(in, CHAIN);
-        if (in.position() - start - 4 != length || sequence != last.sequence + 1 || !Arrays.equals(chain, expected)) {
-            throw new BrokenFrameException("record " + sequence + " of " + entity + " does not follow record "
-                    + last.sequence + ": a record was removed, moved, added or altered");
-        }
         return new Entry(sequence, wallNanos, monotonicNanos, entity, entitySequence, generation, type, payload, chain);
+    }
+
+    /** The records of a body as they stand, whatever its checksum; false when they do not fill it exactly. */
+    static boolean read(ByteBuffer header, byte[] body, Consumer<Entry> each) {
+        ByteBuffer in = ByteBuffer.wrap(body).order(ByteOrder.LITTLE_ENDIAN);
+        try {
+            for (int i = 0; i < header.getInt(4); i++) {
+                each.accept(record(in));
+            }
+        } catch (BufferUnderflowException e) {
+            return false;
+        }
+        return !in.hasRemaining();
+    }
+
+    /** The hash that a record must have behind another. */
+    static byte[] chain(Entry entry, Link last) {
+        Draft draft =
+                new Draft(entry.entity(), entry.entitySequence(), entry.generation(), entry.type(), entry.payload());
+        return encode(List.of(draft), new long[] {entry.wallNanos()}, new long[] {entry.monotonicNanos()}, last)
+                .entries()
+                .getFirst()
+                .chain();
     }
 
     private static byte[] take(ByteBuffer in, int length) {

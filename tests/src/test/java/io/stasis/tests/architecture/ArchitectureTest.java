@@ -97,6 +97,14 @@ class ArchitectureTest {
             .resideInAnyPackage(CLIENT, "java..")
             .allowEmptyShould(true);
 
+    @ArchTest
+    static final ArchRule onlyTheToolsKnowTheTerminalLibrary = noClasses()
+            .that()
+            .resideOutsideOfPackage(TOOLS)
+            .should()
+            .dependOnClassesThat()
+            .resideInAPackage("org.jline..");
+
     /** Values of time and I/O exceptions are not allowed either: a lifecycle decides from what it is told. */
     @ArchTest
     static final ArchRule lifecyclesArePure = noClasses()

@@ -9,6 +9,7 @@ import io.stasis.tests.harness.Programs;
 import io.stasis.tests.harness.Stasis;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.TreeSet;
 import org.junit.jupiter.api.Test;
@@ -78,6 +79,48 @@ class CommandsIT {
                 .contains(target.name());
         assertThat(stasis.run("log").expectSuccess().out()).contains(target.name());
         target.finish();
+    }
+
+    @Test
+    void whatHappenedIsDecidedAgainAndExplained() {
+        var target = stasis.launch(Programs.c("pipes"));
+        target.checkpoint();
+        target.checkpointAndKill();
+        target.restart();
+        String image = target.image().toString();
+        for (String[] log : new String[][] {{"replay", image, "--generation", "1"}, {"replay", image}, {"replay"}}) {
+            assertThat(stasis.run(log).expectSuccess().out()).contains("decided again: all the same");
+        }
+        JsonNode result = stasis.run("replay", "--json").expectSuccess().json();
+        assertThat(result.path("ok").asBoolean()).isTrue();
+        assertThat(result.path("records").asInt()).isPositive();
+        assertThat(stasis.run("replay", "--why").expectSuccess().out())
+                .contains("restart ", "REBUILD", "waited for: process|");
+        JsonNode why = stasis.run("replay", "--why", image, "--generation", "1", "--json")
+                .expectSuccess()
+                .json();
+        assertThat(why.path("kind").asText()).isEqualTo("checkpoint");
+        assertThat(why.path("phases").size()).isEqualTo(5);
+        assertThat(why.path("thread").asText()).contains("system call");
+        assertThat(stasis.run("replay", image, "--diff", "1", "6", "--entity", "process|*")
+                        .expectSuccess()
+                        .out())
+                .contains("process|", "SUSPEND");
+        stasis.run("replay", image, "--at", "yesterday").expectExit(2);
+        stasis.run("replay", image, "--at", "3", "--diff", "1", "2").expectExit(2);
+        target.finish();
+    }
+
+    /** The agent's log tells afterwards what was in the way. */
+    @Test
+    void aRefusedCheckpointIsExplained() throws IOException {
+        var target = stasis.launch(Programs.c("unsupported").with("netlink"));
+        Files.createFile(Path.of(target.progress().file() + ".go"));
+        target.awaitLine("holds");
+        stasis.run("checkpoint", target.name()).expectExit(4);
+        assertThat(stasis.run("replay", "--why").expectSuccess().out())
+                .contains("before its first phase, with nothing frozen", "socket:[");
+        target.end();
     }
 
     @Test

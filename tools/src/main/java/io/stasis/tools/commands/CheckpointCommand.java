@@ -4,6 +4,7 @@ import io.stasis.client.Json;
 import io.stasis.client.StasisClient;
 import io.stasis.client.StasisClient.Generation;
 import io.stasis.client.StasisClient.Target;
+import io.stasis.image.seal.SigningKey;
 import io.stasis.tools.StasisCommand;
 import io.stasis.tools.launch.AgentStarter;
 import io.stasis.tools.output.ProgressLine;
@@ -42,6 +43,12 @@ public final class CheckpointCommand extends StasisCommand {
     @Option(names = "--kill", description = "End the program once its image is complete.")
     private boolean kill;
 
+    @Option(
+            names = "--sign",
+            paramLabel = "KEY",
+            description = "Sign the generation with the key in this file, see 'stasis keygen'.")
+    private Path key;
+
     @Option(names = "--json", description = "Report as JSON.")
     private boolean json;
 
@@ -49,10 +56,17 @@ public final class CheckpointCommand extends StasisCommand {
     public Integer call() {
         Target target =
                 TargetOptions.one(name, pid, all).orElseThrow(() -> usage("give one of NAME, --pid PID or --all"));
+        if (key != null) {
+            SigningKey.read(key); // what is wrong with it is told before anything is done
+        }
         StasisClient agent = new AgentStarter(home()).connect();
         Map<String, Object> result;
         try (ProgressLine progress = new ProgressLine()) {
-            result = agent.request("checkpoint", StasisClient.checkpointFields(target, directory, kill), progress);
+            Map<String, Object> fields = StasisClient.checkpointFields(target, directory, kill);
+            if (key != null) {
+                fields.put("sign", key.toAbsolutePath());
+            }
+            result = agent.request("checkpoint", fields, progress);
         }
         if (json) {
             System.out.println(Json.write(result));

@@ -3,6 +3,7 @@ package io.stasis.tools.commands;
 import io.stasis.client.ExitCode;
 import io.stasis.client.StasisClient;
 import io.stasis.client.StasisException;
+import io.stasis.image.seal.SigningKey;
 import io.stasis.tools.StasisCommand;
 import io.stasis.tools.launch.AgentStarter;
 import io.stasis.tools.launch.Exec;
@@ -45,6 +46,12 @@ public final class LaunchCommand extends StasisCommand {
     @Option(names = "--interval", paramLabel = "SECONDS", description = "Checkpoint every so many seconds.")
     private long interval;
 
+    @Option(
+            names = "--sign",
+            paramLabel = "KEY",
+            description = "Sign every generation with the key in this file, see 'stasis keygen'.")
+    private Path key;
+
     @Parameters(arity = "1..*", paramLabel = "CMD", description = "The program and its arguments, after '--'.")
     private List<String> command;
 
@@ -62,6 +69,9 @@ public final class LaunchCommand extends StasisCommand {
         }
         if (inherited == null) {
             throw usage("'launch' must be the first word after 'stasis'");
+        }
+        if (key != null) {
+            SigningKey.read(key); // what is wrong with it is told before the program starts
         }
         ProgramEnvironment environment = ProgramEnvironment.take();
         Exec exec = new Exec(command.size(), environment, inherited);
@@ -92,7 +102,8 @@ public final class LaunchCommand extends StasisCommand {
                         ProcessHandle.current().pid(),
                         startTime(),
                         command,
-                        cookie);
+                        cookie,
+                        key);
                 return;
             } catch (StasisException e) {
                 if (!e.code().equals("name-taken") || name != null) {

@@ -3,6 +3,7 @@ package io.stasis.tools.commands;
 import io.stasis.client.Json;
 import io.stasis.client.StasisClient;
 import io.stasis.client.StasisClient.Restarted;
+import io.stasis.image.seal.SigningKey;
 import io.stasis.tools.StasisCommand;
 import io.stasis.tools.launch.AgentStarter;
 import io.stasis.tools.output.ProgressLine;
@@ -68,6 +69,12 @@ public final class RestartCommand extends StasisCommand {
             })
     private boolean pty;
 
+    @Option(
+            names = "--require-signature",
+            paramLabel = "PUBKEY",
+            description = "Refuse a generation that is not signed with the key whose public half is in this file.")
+    private Path publicKey;
+
     @Option(names = "--json", description = "Report as JSON, with --detach.")
     private boolean json;
 
@@ -86,9 +93,9 @@ public final class RestartCommand extends StasisCommand {
         return detach ? detached(agent) : foreground(agent);
     }
 
-    private StasisClient.Image image() {
+    private StasisClient.Image image() throws IOException {
         return new StasisClient.Image(
-                directory, generation, pids == null ? null : pids.name().toLowerCase(Locale.ROOT), pty);
+                directory, generation, pids == null ? null : pids.name().toLowerCase(Locale.ROOT), pty, requiredKey());
     }
 
     private int detached(StasisClient agent) throws IOException {
@@ -130,6 +137,14 @@ public final class RestartCommand extends StasisCommand {
         writePid(program);
         byte[] settings = program.termios() == null ? null : Base64.getDecoder().decode(program.termios());
         return foreground.follow(program.pid(), program.foregroundGroup(), settings);
+    }
+
+    /** For the agent, or null. */
+    private String requiredKey() {
+        return publicKey == null
+                ? null
+                : Base64.getEncoder()
+                        .encodeToString(SigningKey.readPublic(publicKey).getEncoded());
     }
 
     private void writePid(Restarted program) throws IOException {
