@@ -1,5 +1,5 @@
 /*
- * Event descriptors: epoll sets with their members, data and modes, eventfds with their counts, shared by dup and fork.
+ * Event descriptors: epoll sets with their members, data and modes, also members whose descriptors are closed, eventfds with their counts, shared by dup and fork.
  */
 #include "check.h"
 #include <sys/epoll.h>
@@ -58,6 +58,13 @@ int main(int argc, char **argv) {
     add(other, quiet[1], EPOLLOUT | EPOLLONESHOT, 6);
     add(other, bytes[0], EPOLLIN | EPOLLET, 7);
     add(other, set, EPOLLIN, 8); /* a set in a set */
+    /* a member whose descriptor is closed while another leads to its file, and whose number another file has */
+    int gone = epoll_create1(0), spare[2];
+    must(gone >= 0 && !pipe(spare) && write(spare[1], "x", 1) == 1);
+    int kept = dup(spare[0]);
+    add(gone, spare[0], EPOLLIN, 91);
+    must(kept >= 0 && dup2(seven, spare[0]) == spare[0]);
+    add(gone, spare[0], EPOLLIN, 92);
     struct epoll_event event[8];
     must(epoll_wait(other, event, 8, 0) == 3); /* the one-shot is now disarmed */
     pid_t child = fork();
@@ -86,6 +93,7 @@ int main(int argc, char **argv) {
         check_count("many", many);
         check_count("full", full);
         must(epoll_wait(set, event, 8, 0) == 3);
+        must(epoll_wait(gone, event, 8, 0) == 2 && event[0].data.u64 + event[1].data.u64 == 183);
         must(epoll_wait(empty, event, 8, 20) == 0);
         must(epoll_wait(set, event, 8, -1) == 3);
         char byte = 'b';
@@ -95,6 +103,10 @@ int main(int argc, char **argv) {
         must(read(zero, &value, 8) == 8 && value == 5);
         tick();
     }
+    must(!epoll_ctl(gone, EPOLL_CTL_DEL, spare[0], NULL));
+    must(epoll_wait(gone, event, 8, 0) == 1 && event[0].data.u64 == 91);
+    must(dup2(kept, spare[0]) == spare[0] && !epoll_ctl(gone, EPOLL_CTL_DEL, spare[0], NULL));
+    must(epoll_wait(gone, event, 8, 0) == 0);
     must(read(twin, &value, 8) == 8 && value == 7);
     must(epoll_wait(set, event, 8, 0) == 1 && event[0].data.u64 == 0x1111222233334444);
     for (int i = 0; i < 3; i++) must(read(many, &value, 8) == 8 && value == 1);

@@ -64,7 +64,7 @@ public record Kinds(Pipes pipes, Terminals terminals, NamelessFiles namelessFile
                         pipes,
                         new PseudoTerminals(treePids),
                         terminals,
-                        new EventPolls(),
+                        new EventPolls(treePids),
                         new EventCounters(),
                         new SignalQueues(),
                         new TimerDescriptors(),

@@ -88,6 +88,14 @@ public interface DescriptorKind<D extends OpenDescription> {
     }
 
     /**
+     * Adds calls to be run in a process that holds the description, while it still has the stub's table: every description
+     * is open at {@link StubCalls#descriptor}, and all numbers from {@link StubCalls#FIRST} up to these are free.
+     *
+     * @param index the description's index in the image
+     */
+    default void beforeInstall(D description, int index, StubCalls own) {}
+
+    /**
      * Adds calls to be run in a process that holds the description, when its whole descriptor table is in place.
      *
      * @param index the description's index in the image

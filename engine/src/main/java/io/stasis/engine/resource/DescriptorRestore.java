@@ -61,6 +61,10 @@ public final class DescriptorRestore {
             }
         }
 
+        void beforeInstall(int target, int index, StubCalls own) {
+            kind.beforeInstall(byTarget.get(target), index, own);
+        }
+
         void install(int target, int index, int fd, int pid, Supplier<CallTable> calls) {
             kind.install(byTarget.get(target), index, fd, pid, calls);
         }
@@ -167,11 +171,14 @@ public final class DescriptorRestore {
     /** Adds the calls, to be run in a process that inherited the stub's table, that leave it with its own. */
     public void install(int pid, Supplier<CallTable> calls, List<DescriptorEntry> entries) {
         StubCalls own = calls(calls);
-        Set<Integer> opened = new HashSet<>();
+        Set<Integer> opened = new LinkedHashSet<>();
         for (DescriptorEntry entry : entries) {
             if (opened.add(entry.description())) {
                 partOf.get(entry.description()).openInProcess(highBase + entry.description(), own);
             }
+        }
+        for (int index : opened) {
+            partOf.get(index).beforeInstall(highBase + index, index, own);
         }
         Set<Integer> wanted = new HashSet<>();
         for (DescriptorEntry entry : entries) {

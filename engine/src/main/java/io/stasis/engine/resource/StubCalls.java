@@ -43,6 +43,16 @@ public final class StubCalls {
         interlude.accept(action);
     }
 
+    /** Where a description of the image is open. */
+    public int descriptor(int index) {
+        return highBase + index;
+    }
+
+    /** The lowest number that a description has. */
+    public int base() {
+        return highBase;
+    }
+
     public CallTable calls() {
         return table.get();
     }

@@ -21,8 +21,15 @@ public sealed interface OpenDescription {
      */
     record EventPoll(int statusFlags, int owner, java.util.List<Interest> interests) implements OpenDescription {}
 
-    /** What an epoll instance waits for: {@code struct epoll_event} and the descriptor it was added with. */
-    record Interest(int fd, int events, long data) {}
+    /**
+     * What an epoll instance waits for.
+     *
+     * @param fd the descriptor it was added with
+     * @param description index of the description that it led to, where it leads there no longer; -1 where it does
+     * @param events of {@code struct epoll_event}
+     * @param data of {@code struct epoll_event}
+     */
+    record Interest(int fd, int description, int events, long data) {}
 
     /** eventfd(2) with its counter. */
     record EventCounter(int statusFlags, long count, boolean semaphore) implements OpenDescription {}

@@ -12,6 +12,7 @@ import io.stasis.tools.terminal.Foreground;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.Locale;
@@ -149,7 +150,10 @@ public final class RestartCommand extends StasisCommand {
 
     private void writePid(Restarted program) throws IOException {
         if (pidFile != null) {
-            Files.writeString(pidFile, program.pid() + "\n");
+            // Whoever waits for the file never sees it half written.
+            Path written = pidFile.resolveSibling(pidFile.getFileName() + ".new");
+            Files.writeString(written, program.pid() + "\n");
+            Files.move(written, pidFile, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
         }
     }
 }
