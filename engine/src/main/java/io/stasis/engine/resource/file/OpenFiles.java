@@ -7,12 +7,14 @@ import io.stasis.engine.resource.StubCalls;
 import io.stasis.image.model.FileReference;
 import io.stasis.image.model.OpenDescription.OpenFile;
 import io.stasis.linux.Pid;
+import io.stasis.linux.libc.Fcntl;
 import io.stasis.linux.libc.StatMode;
 import io.stasis.linux.libc.SystemCall;
 import io.stasis.linux.proc.FileStatus;
 import io.stasis.linux.proc.ProcLinks;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.Set;
 
 /**
@@ -116,6 +118,17 @@ public final class OpenFiles implements DescriptorKind<OpenFile> {
     @Override
     public boolean isPerProcess(OpenFile description) {
         return ProcessFiles.isOfProcess(description.file().path());
+    }
+
+    /** A file of /proc/PID/fdinfo can be opened when its descriptor is, which has the process's own file only later. */
+    @Override
+    public void openInProcess(OpenFile description, int target, StubCalls own) {
+        OptionalInt told = ProcessFiles.descriptor(description.file().path());
+        if (told.isPresent() && told.getAsInt() >= StubCalls.FIRST && told.getAsInt() < own.base()) {
+            int fd = told.getAsInt(); // closed as a temporary one
+            own.calls().must("lend descriptor " + fd, SystemCall.DUP3, 0, fd, Fcntl.O_CLOEXEC);
+        }
+        open(description, target, own);
     }
 
     @Override

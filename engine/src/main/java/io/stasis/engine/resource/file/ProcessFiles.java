@@ -2,6 +2,7 @@ package io.stasis.engine.resource.file;
 
 import io.stasis.linux.Pid;
 import io.stasis.linux.proc.ProcStat;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.regex.Pattern;
 
@@ -10,7 +11,15 @@ final class ProcessFiles {
     private static final Pattern OF_PROCESS = Pattern.compile("/proc/[0-9]+(/.*)?");
     private static final Pattern OF_THREAD = Pattern.compile("/proc/([0-9]+)/task/([0-9]+)(/.*)?");
 
+    private static final Pattern OF_DESCRIPTOR = Pattern.compile("/proc/[0-9]+(?:/task/[0-9]+)?/fdinfo/([0-9]+)");
+
     private ProcessFiles() {}
+
+    /** The descriptor that a file of /proc/PID/fdinfo tells of. */
+    static OptionalInt descriptor(String path) {
+        var matcher = OF_DESCRIPTOR.matcher(path);
+        return matcher.matches() ? OptionalInt.of(Integer.parseInt(matcher.group(1))) : OptionalInt.empty();
+    }
 
     /**
      * Whether the file belongs to a process of the tree (a zombie too) and so can be opened again when that exists. Files
