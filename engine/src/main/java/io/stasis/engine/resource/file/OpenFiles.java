@@ -120,23 +120,27 @@ public final class OpenFiles implements DescriptorKind<OpenFile> {
         return ProcessFiles.isOfProcess(description.file().path());
     }
 
-    /** A file of /proc/PID/fdinfo can be opened when its descriptor is, which has the process's own file only later. */
-    @Override
-    public void openInProcess(OpenFile description, int target, StubCalls own) {
-        OptionalInt told = ProcessFiles.descriptor(description.file().path());
-        if (told.isPresent() && told.getAsInt() >= StubCalls.FIRST && told.getAsInt() < own.base()) {
-            int fd = told.getAsInt(); // closed as a temporary one
-            own.calls().must("lend descriptor " + fd, SystemCall.DUP3, 0, fd, Fcntl.O_CLOEXEC);
-        }
-        open(description, target, own);
-    }
-
     @Override
     public void open(OpenFile description, int target, StubCalls stub) {
+        OptionalInt told = ProcessFiles.descriptor(description.file().path());
         String path = description.file().path();
+        lend(told, stub);
         stub.open(path, description.statusFlags(), target);
         if (description.offset() != 0) {
+            lend(told, stub);
             stub.calls().must("move to the offset in " + path, SystemCall.LSEEK, target, description.offset(), 0);
+            stub.closeTemporaries();
+        }
+    }
+
+    /**
+     * A file of /proc/PID/fdinfo can be opened and read while its descriptor is open, which has the process's own file only
+     * later. It is closed with the temporary ones.
+     */
+    private static void lend(OptionalInt told, StubCalls stub) {
+        if (told.isPresent() && told.getAsInt() >= StubCalls.FIRST && told.getAsInt() < stub.base()) {
+            stub.calls()
+                    .must("lend descriptor " + told.getAsInt(), SystemCall.DUP3, 0, told.getAsInt(), Fcntl.O_CLOEXEC);
         }
     }
 }
