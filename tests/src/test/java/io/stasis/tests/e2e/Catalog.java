@@ -27,12 +27,29 @@ final class Catalog {
 
     /** One for each kind of thing that the kernel keeps for a process, and what only root can take along. */
     static Stream<Program> resources() {
-        return Stream.concat(unprivileged(), Stream.of(fullConnection(), Programs.c("seccomp")));
+        return Stream.of(unprivileged(), withChosenIds(), busy(), Stream.of(fullConnection(), Programs.c("seccomp")))
+                .flatMap(kinds -> kinds);
     }
 
     /** A TCP connection with more in flight than its receiver has room for. */
     static Program fullConnection() {
         return Programs.c("inetsockets").with("full");
+    }
+
+    /** Any user can checkpoint them; a restart needs the privilege to choose ids. */
+    static Stream<Program> withChosenIds() {
+        return Stream.of(Programs.c("segments"));
+    }
+
+    /** What any user can restart. */
+    static Stream<Program> ordinary() {
+        return Stream.concat(
+                Stream.of(
+                        Programs.c("threads"),
+                        Programs.python("pipeline"),
+                        Programs.bash("job"),
+                        Programs.java("Collector")),
+                unprivileged());
     }
 
     private static Stream<Program> unprivileged() {
@@ -45,7 +62,6 @@ final class Catalog {
                 Programs.c("zombies"),
                 Programs.c("descriptors"),
                 Programs.c("nameless"),
-                Programs.c("segments"),
                 Programs.c("locks"),
                 Programs.c("ipc"),
                 Programs.c("mqueue"),
@@ -55,11 +71,16 @@ final class Catalog {
                 Programs.c("watches"),
                 Programs.c("unixsockets"),
                 Programs.c("inetsockets"),
-                Programs.c("forker"),
-                Programs.c("storm"),
                 Programs.c("threadstate"),
                 Programs.c("modes"),
-                Programs.c("mappings"),
+                Programs.c("mappings"));
+    }
+
+    /** Many of a kind, or never at rest. */
+    private static Stream<Program> busy() {
+        return Stream.of(
+                Programs.c("forker"),
+                Programs.c("storm"),
                 Programs.c("threads").with("250"),
                 Programs.c("ring").with("50"));
     }
@@ -76,8 +97,8 @@ final class Catalog {
                 Programs.openMpi("mpiring", 4));
     }
 
-    /** What any user can run and checkpoint. */
+    /** What any user can run. */
     static Stream<Program> all() {
-        return Stream.concat(languages(), unprivileged());
+        return Stream.of(languages(), unprivileged(), withChosenIds(), busy()).flatMap(kinds -> kinds);
     }
 }

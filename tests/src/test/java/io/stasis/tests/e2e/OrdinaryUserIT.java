@@ -18,9 +18,19 @@ class OrdinaryUserIT {
 
     /** In a pid namespace of its own, as this user may not choose the host's pids. */
     @ParameterizedTest
-    @MethodSource("io.stasis.tests.e2e.Catalog#all")
+    @MethodSource("io.stasis.tests.e2e.Catalog#ordinary")
     void aProgramLivesThroughTwoRestarts(Program program) {
         stasis.launch(program).liveThroughTwoRestarts();
+    }
+
+    @ParameterizedTest
+    @MethodSource("io.stasis.tests.e2e.Catalog#withChosenIds")
+    void aProgramRunsOnAfterTwoCheckpoints(Program program) {
+        var target = stasis.launch(program);
+        target.checkpoint();
+        target.checkpoint();
+        stasis.run("verify", target.image().toString()).expectSuccess();
+        target.finish();
     }
 
     /** What waits at the sender can be read in repair mode only, and sending it on would change the connection. */

@@ -2,6 +2,7 @@ package io.stasis.engine.resource.file;
 
 import io.stasis.linux.Pid;
 import io.stasis.linux.proc.ProcStat;
+import io.stasis.linux.proc.ProcStatus;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.regex.Pattern;
@@ -33,9 +34,17 @@ final class ProcessFiles {
             return false;
         }
         return treePids.contains(pid)
+                || treePids.stream().anyMatch(each -> isKnownAs(pid, new Pid(each)))
                 || ProcStat.find(new Pid(pid))
                         .filter(stat -> stat.isZombie() && treePids.contains(stat.ppid()))
                         .isPresent();
+    }
+
+    /** Whether a process in a pid namespace has this id there: a path in its own /proc has that. */
+    private static boolean isKnownAs(int id, Pid host) {
+        return ProcStatus.find(host)
+                .filter(status -> status.nspid().length > 1 && status.nspid()[status.nspid().length - 1] == id)
+                .isPresent();
     }
 
     /** Whether a path leads to some process's files. */
