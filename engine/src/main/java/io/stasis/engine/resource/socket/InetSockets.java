@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SortedMap;
+import java.util.function.Function;
 
 /**
  * Sockets of IPv4 and IPv6: TCP connections both of whose ends are in the tree, with what is in flight on them; those that
@@ -48,6 +49,8 @@ public final class InetSockets implements DescriptorKind<InetSocket> {
     private final TreeSockets tree;
     private final List<Connection> connections = new ArrayList<>();
     private final List<InetSocket> hidden = new ArrayList<>();
+    /** By the socket that receives. */
+    private final Map<Long, TcpStreams.Direction> directions = new HashMap<>();
     /** Descriptors of connections. */
     private final List<Descriptor> joined = new ArrayList<>();
 
@@ -181,8 +184,12 @@ public final class InetSockets implements DescriptorKind<InetSocket> {
         List<SocketMessage> received = List.of();
         byte[] unsent = {};
         if (connected) {
-            received = TcpStreams.received(fd);
-            unsent = other.isPresent() ? unsent(fd, socket, other.get()) : unsent;
+            if (other.isPresent()) {
+                received = direction(other.get(), inode, socket).received();
+                unsent = direction(inode, other.get(), socket).unsent();
+            } else {
+                received = TcpStreams.received(fd);
+            }
         } else if (socket.type() == Sockets.SOCK_DGRAM) {
             received = Datagrams.received(fd);
         }
@@ -212,11 +219,24 @@ public final class InetSockets implements DescriptorKind<InetSocket> {
                 unsent);
     }
 
-    private byte[] unsent(Fd fd, TreeSocket socket, long other) {
-        int[] end = tree.descriptor(other);
-        return TreeSockets.withCopy(end[0], end[1], copy -> TcpStreams.unsent(fd, copy, what(socket)))
+    /** One direction of a connection with both ends in the tree, looked at once for both of them. */
+    private TcpStreams.Direction direction(long sender, long receiver, TreeSocket socket) {
+        TcpStreams.Direction known = directions.get(receiver);
+        if (known == null) {
+            known = withCopy(
+                    sender,
+                    socket,
+                    from -> withCopy(receiver, socket, to -> TcpStreams.between(from, to, what(socket))));
+            directions.put(receiver, known);
+        }
+        return known;
+    }
+
+    private <T> T withCopy(long inode, TreeSocket socket, Function<Fd, T> look) {
+        int[] end = tree.descriptor(inode);
+        return TreeSockets.withCopy(end[0], end[1], look)
                 .orElseThrow(() -> new EngineException(
-                        EngineException.Kind.FAILED, "cannot look into the other end of " + what(socket)));
+                        EngineException.Kind.FAILED, "cannot look into both ends of " + what(socket)));
     }
 
     /** The other end of a connection, which is made again to be closed again. */

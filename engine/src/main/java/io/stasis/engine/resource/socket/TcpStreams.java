@@ -40,6 +40,7 @@ final class TcpStreams {
     /** A delayed acknowledgement comes after 200 ms at the latest (TCP_DELACK_MAX). */
     private static final long ACKNOWLEDGEMENT_NANOS = 300_000_000L;
 
+    private static final int LOOKS = 100;
     private static final long PATIENCE_NANOS = 5_000_000_000L;
 
     private TcpStreams() {}
@@ -66,32 +67,49 @@ final class TcpStreams {
     }
 
     /**
-     * What this end has written and the other has not received, as the other one's buffer is full. It stays there.
+     * One direction of a connection.
      *
-     * <p>What has arrived may not have been acknowledged yet, and so still stand in this queue: the sequence numbers of
-     * both ends tell where the one ends and the other begins. Only with CAP_NET_ADMIN can they be read; others wait until
-     * the acknowledgement that is due has been sent.
-     *
-     * @param other the other end
+     * @param received what has arrived and was not read
+     * @param unsent what comes after it, which the receiver's buffer has no room for yet
      */
-    static byte[] unsent(Fd fd, Fd other, String what) {
-        if (Sockets.unsent(fd) == 0) {
-            return new byte[0];
+    record Direction(List<SocketMessage> received, byte[] unsent) {}
+
+    /**
+     * What is under way in one direction. It stays there.
+     *
+     * <p>Bytes go on from the sender's queue to the receiver's also while both processes stand still. So the sender's is
+     * looked at first, and then the receiver's: what has arrived may stand in both, and the sequence numbers tell where the
+     * one ends and the other begins. Only with CAP_NET_ADMIN can they be read; others wait until all is acknowledged.
+     */
+    static Direction between(Fd sender, Fd receiver, String what) {
+        if (Sockets.unsent(sender) == 0) {
+            return new Direction(received(receiver), new byte[0]);
         }
         if (!SystemInfo.hasCapability(Capability.CAP_NET_ADMIN)) {
-            awaitAcknowledgement(fd, what);
-            return new byte[0];
+            awaitAcknowledgement(sender, what);
+            return new Direction(received(receiver), new byte[0]);
         }
-        int received = sequence(other, TCP_RECV_QUEUE, what);
-        return inRepair(fd, TCP_SEND_QUEUE, what, () -> {
-            int bytes = Sockets.unsent(fd);
-            int unacknowledged = Sockets.intOption(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, 0) - bytes;
-            byte[] data = bytes == 0
+        int[] unacknowledged = new int[1];
+        byte[] queue = inRepair(sender, TCP_SEND_QUEUE, what, () -> {
+            int bytes = Sockets.unsent(sender);
+            unacknowledged[0] = Sockets.intOption(sender, IPPROTO_TCP, TCP_QUEUE_SEQ, 0) - bytes;
+            return bytes == 0
                     ? new byte[0]
-                    : Sockets.peekStream(fd, bytes).map(Sockets.Message::data).orElse(new byte[0]);
-            int arrived = Math.clamp((long) (received - unacknowledged), 0, data.length);
-            return Arrays.copyOfRange(data, arrived, data.length);
+                    : Sockets.peekStream(sender, bytes)
+                            .map(Sockets.Message::data)
+                            .orElse(new byte[0]);
         });
+        for (int look = 0; look < LOOKS; look++) {
+            int before = sequence(receiver, TCP_RECV_QUEUE, what);
+            List<SocketMessage> received = received(receiver);
+            if (sequence(receiver, TCP_RECV_QUEUE, what) == before) {
+                int arrived = Math.clamp((long) (before - unacknowledged[0]), 0, queue.length);
+                return new Direction(received, Arrays.copyOfRange(queue, arrived, queue.length));
+            }
+        }
+        throw new EngineException(
+                EngineException.Kind.BUSY,
+                "bytes of " + what + " went on arriving while they were looked at; try again");
     }
 
     private static void awaitAcknowledgement(Fd fd, String what) {
